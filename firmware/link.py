@@ -1,0 +1,383 @@
+"""Link: umqtt's client without the waiting.
+
+It keeps umqtt.simple's settings, last will and callback, and replaces what blocks: every method
+either returns at once or is a coroutine that yields to the event loop while it waits (L1).
+
+    CLOSED --connect()--> CONNECTING --TCP--> GREETING --CONNACK--> UP
+       ^                      |                  |                   |
+       +---------- close(): lost, refused, overdue, malformed -------+
+
+Out: a packet is laid whole into one buffer and leaves with one write (L2). What the socket does
+not take at once is finished by a small task of its own, continuing where it stopped.
+
+In: `wait_msg` reads what has come and feeds it to mqtt_wire.Inbound, which calls `on_puback` and
+the like.
+
+Every wait has a deadline (L3), but no timer of its own: `overdue(now)`, called a few times a
+second, says in words when one has passed, and sends the pings (L6). The caller then closes the
+link. Every way out closes the socket (L10).
+"""
+
+import asyncio
+import errno
+import socket
+
+from micropython import const
+from umqtt.simple import MQTTClient, MQTTException
+
+from firmware.mqtt_wire import (
+    HEAD_MAX,
+    Inbound,
+    write_connect,
+    write_publish,
+    write_subscribe,
+)
+from millpond.clock import add, diff
+from millpond.message import ProtocolError
+
+CLOSED = const(0)
+CONNECTING = const(1)
+GREETING = const(2)
+UP = const(3)
+
+_IPPROTO_TCP = const(6)
+_TCP_NODELAY = const(1)
+_CONTROL_ROOM = const(256)  # for PUBACKs and pings beside the largest PUBLISH
+_MIN_PING_MS = const(1000)
+_LEAVE_TRIES = const(50)
+
+# CONNACK return codes (MQTT 3.1.1, table 3.1).
+REFUSALS = {
+    1: "protocol version refused",
+    2: "client identifier refused",
+    3: "server unavailable",
+    4: "bad user name or password",
+    5: "not authorized",
+}
+# What trying again cannot mend.
+PERMANENT = (1, 2, 4, 5)
+
+_WAITS = {
+    CONNECTING: "TCP connection not made within {} s",
+    GREETING: "no CONNACK within {} s",
+}
+
+
+def refusal(code):
+    """A CONNACK return code in words."""
+    return "broker refused the connection: {}".format(REFUSALS.get(code, "code {}".format(code)))
+
+
+class _Ready:
+    """Awaits one direction of a socket through the event loop's poller, reusing one object."""
+
+    def __init__(self, queue):
+        self._queue = queue
+        self._armed = False
+        self._stop = StopIteration()
+
+    def on(self, sock):
+        self.sock = sock
+        self._armed = False
+        return self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._armed:
+            self._armed = False
+            self._stop.__traceback__ = None
+            raise self._stop
+        self._armed = True
+        self._queue(self.sock)
+
+
+class Link(MQTTClient):
+    """An MQTT 3.1.1 client on a non-blocking socket; one connection at a time.
+
+    Arguments as for umqtt.simple's MQTTClient, and: `largest` is the largest topic plus payload
+    in bytes that will be published, `receive` the largest inbound body kept, `connect_timeout_s`
+    the limit for TCP and for CONNACK each. `on_puback(packet_id)` is called for each PUBACK;
+    `set_callback(f)` sets umqtt's `f(topic, msg)` for inbound messages.
+    """
+
+    def __init__(
+        self,
+        client_id,
+        server,
+        port=1883,
+        user=None,
+        password=None,
+        keepalive=60,
+        largest=4096,
+        receive=1024,
+        connect_timeout_s=10,
+        on_puback=None,
+    ):
+        super().__init__(client_id, server, port, user, password, keepalive)
+        self.state = CLOSED
+        self.address = None
+        self._on_puback = on_puback
+        self._timeout_s = connect_timeout_s
+        self._deadline = None
+        self._half_ms = keepalive * 500
+        self._heard_at = self._spoke_at = 0
+        self._heard = self._spoke = False
+        self._ping_sent_at = None
+        self._tx = bytearray(largest + HEAD_MAX + _CONTROL_ROOM)
+        self._tx_at = self._tx_end = 0
+        self._rx = bytearray(256)
+        self._inbound = Inbound(self, receive)
+        queue = asyncio.core._io_queue
+        self._readable = _Ready(queue.queue_read)
+        self._writable = _Ready(queue.queue_write)
+        self._flusher = None
+        self._connack = None
+        self.skipped = 0
+        self.pings = 0
+
+    # -- connecting ------------------------------------------------------------------------------
+
+    async def connect(self, clean_session=True, now=0):
+        """Connect to the broker; True when it has kept our session (L7).
+
+        OSError when the network fails, MQTTException(code) when the broker refuses,
+        ProtocolError when it speaks nonsense. The caller must `close` the link on any of them.
+        """
+        self._inbound.reset()
+        self._tx_at = self._tx_end = 0
+        self._connack = None
+        self._ping_sent_at = None
+        self._heard_at = self._spoke_at = now
+        self._wait_until(CONNECTING, now)
+        self.address = socket.getaddrinfo(self.server, self.port, 0, socket.SOCK_STREAM)[0][-1]
+        self.sock = sock = socket.socket()
+        sock.setblocking(False)
+        self._set_nodelay(sock)
+        try:
+            sock.connect(self.address)
+        except OSError as error:
+            if error.errno != errno.EINPROGRESS:
+                raise
+        await self._writable.on(sock)
+        self._wait_until(GREETING, now)
+        self._tx_end = self._write_connect(clean_session)
+        self._flush()
+        while self._connack is None:
+            await self.wait_msg()
+        session_present, code = self._connack
+        if code:
+            raise MQTTException(code)
+        self.state = UP
+        self._deadline = None
+        return session_present
+
+    def _wait_until(self, state, now):
+        self.state = state
+        self._deadline = add(now, 1000 * self._timeout_s)
+
+    @staticmethod
+    def _set_nodelay(sock):
+        # Without it a second packet waits for the acknowledgement of the first, ~40 ms.
+        try:
+            sock.setsockopt(_IPPROTO_TCP, _TCP_NODELAY, 1)
+        except OSError:
+            pass
+
+    def _write_connect(self, clean_session):
+        flags = clean_session << 1
+        strings = []
+        if self.lw_topic:
+            flags |= 4 | self.lw_qos << 3 | bool(self.lw_retain) << 5
+            strings += [_utf8(self.lw_topic), _utf8(self.lw_msg)]
+        if self.user:
+            flags |= 0x80
+            strings.append(_utf8(self.user))
+            if self.pswd is not None:
+                flags |= 0x40
+                strings.append(_utf8(self.pswd))
+        return write_connect(self._tx, _utf8(self.client_id), flags, self.keepalive, strings)
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    def publish(self, topic, msg, retain=False, qos=0, dup=False, packet_id=0):
+        """Send a PUBLISH; True when all its bytes have left, else they follow (L2).
+
+        `topic` and `msg` are bytes, str or a memoryview of bytes. OSError when the link is not up
+        or the buffer is full.
+        """
+        flags = (dup << 3) | (qos << 1) | bool(retain)
+        topic = _utf8(topic)
+        msg = _utf8(msg)
+        at = self._room_for(len(topic) + len(msg) + HEAD_MAX)
+        self._tx_end = write_publish(self._tx, at, topic, msg, packet_id, flags)
+        return self._flush()
+
+    def subscribe(self, topic, qos=0, packet_id=1):
+        """Send a SUBSCRIBE for one topic filter; the answer comes to `on_suback`."""
+        topic = _utf8(topic)
+        at = self._room_for(len(topic) + HEAD_MAX)
+        self._tx_end = write_subscribe(self._tx, at, topic, packet_id, qos)
+        return self._flush()
+
+    def ping(self):
+        """Send a PINGREQ."""
+        self.pings += 1
+        return self._send_control(0xC0, b"")
+
+    async def disconnect(self):
+        """Take leave of the broker, so that it keeps the last will to itself, and close."""
+        if self.state == UP:
+            try:
+                self._send_control(0xE0, b"")
+                for _ in range(_LEAVE_TRIES):
+                    if not self._tx_end:
+                        break
+                    await asyncio.sleep_ms(10)
+            except OSError:
+                pass
+        self.close()
+
+    def _send_control(self, first, body):
+        at = self._room_for(2 + len(body))
+        tx = self._tx
+        tx[at] = first
+        tx[at + 1] = len(body)
+        self._tx_end = at + 2 + len(body)
+        tx[at + 2 : self._tx_end] = body
+        return self._flush()
+
+    def _room_for(self, size):
+        if self.state != UP:
+            raise OSError(errno.ENOTCONN)
+        if self._tx_end + size > len(self._tx):
+            raise OSError(errno.ENOBUFS)
+        return self._tx_end
+
+    def _flush(self):
+        """Hand the socket what it takes; True when that was all."""
+        if self._flusher is None:
+            if self._write_some():
+                return True
+            self._flusher = asyncio.create_task(self._finish_writing(self.sock))
+        return False
+
+    def _write_some(self):
+        self._spoke = True
+        written = self.sock.write(self._tx, self._tx_at, self._tx_end - self._tx_at)
+        if written:
+            self._tx_at += written
+        if self._tx_at < self._tx_end:
+            return False
+        self._tx_at = self._tx_end = 0
+        return True
+
+    async def _finish_writing(self, sock):
+        """Write the rest as the socket takes it. An error shows at the reader, which is waiting."""
+        try:
+            while self.sock is sock:
+                await self._writable.on(sock)
+                if self._write_some():
+                    break
+            self._flusher = None
+            self.on_flushed()
+        except OSError:
+            pass
+
+    # -- receiving -------------------------------------------------------------------------------
+
+    async def wait_msg(self):
+        """Wait until something comes, and handle it. OSError when the peer has closed."""
+        await self._readable.on(self.sock)
+        self.check_msg()
+
+    def check_msg(self):
+        """Handle what has come, without waiting."""
+        n = self.sock.readinto(self._rx)
+        if n is None:
+            return
+        if n == 0:
+            raise OSError(errno.ECONNRESET)
+        self._heard = True
+        self._inbound.feed(self._rx, n)
+
+    def on_connack(self, session_present, code):
+        if self.state != GREETING or self._connack is not None:
+            raise ProtocolError("CONNACK out of order")
+        if code and session_present:
+            raise ProtocolError("CONNACK refuses and names a session")
+        self._connack = (session_present, code)
+
+    def on_puback(self, packet_id):
+        self._require_up("PUBACK")
+        if self._on_puback:
+            self._on_puback(packet_id)
+
+    def on_suback(self, packet_id, code):
+        self._require_up("SUBACK")
+
+    def on_pingresp(self):
+        self._require_up("PINGRESP")
+        self._ping_sent_at = None
+
+    def on_publish(self, topic, payload, qos, retained, packet_id):
+        self._require_up("PUBLISH")
+        if payload is None:
+            self.skipped += 1
+        elif self.cb:
+            self.cb(bytes(topic), bytes(payload))
+        if qos:
+            self._send_control(0x40, bytes((packet_id >> 8, packet_id & 0xFF)))
+
+    def on_flushed(self):
+        """Called when bytes that had to wait have all left. Meant to be replaced."""
+
+    def _require_up(self, what):
+        if self.state != UP:
+            raise ProtocolError("{} before CONNACK".format(what))
+
+    # -- time and end ----------------------------------------------------------------------------
+
+    def overdue(self, now):
+        """None while all is well, else why the link must be closed, in words (L3, L6).
+
+        Sends a ping when one is due. Call it a few times a second while the link is not CLOSED.
+        """
+        if self._heard:
+            self._heard = False
+            self._heard_at = now
+        if self._spoke:
+            self._spoke = False
+            self._spoke_at = now
+        if self._deadline is not None:
+            if diff(now, self._deadline) >= 0:
+                return _WAITS[self.state].format(self._timeout_s)
+            return None
+        if self.state != UP or not self._half_ms:
+            return None
+        if self._ping_sent_at is not None:
+            if diff(now, self._ping_sent_at) >= max(self._half_ms, _MIN_PING_MS):
+                return "no answer to a ping within {} ms".format(self._half_ms)
+        elif (
+            diff(now, self._heard_at) >= self._half_ms or diff(now, self._spoke_at) >= self._half_ms
+        ):
+            self._ping_sent_at = now
+            self.ping()
+        return None
+
+    def close(self):
+        """Close the socket, on whatever path the link ended (L10)."""
+        self.state = CLOSED
+        self._deadline = None
+        self._tx_at = self._tx_end = 0
+        if self._flusher:
+            self._flusher.cancel()
+            self._flusher = None
+        if self.sock:
+            self.sock.close()
+            self.sock = None
+
+
+def _utf8(text):
+    return text.encode() if isinstance(text, str) else text

@@ -1,0 +1,43 @@
+"""Log: one line an event on the serial console, with seconds since the start and a level.
+
+Lines go to `print`, which on a board is the serial port. The last error stays for the status page.
+"""
+
+import sys
+
+LEVELS = ("error", "warning", "info", "debug")
+
+
+class Log:
+    """Prints events up to `level`, one of LEVELS."""
+
+    def __init__(self, level, clock):
+        self._level = LEVELS.index(level)
+        self._clock = clock
+        self.last_error = ""
+
+    def error(self, text):
+        """Something failed; the text stays as `last_error`."""
+        self.last_error = text
+        self._line(0, text)
+
+    def warning(self, text):
+        """Something is not as it should be, and the program goes on."""
+        self._line(1, text)
+
+    def info(self, text):
+        """Something worth knowing happened."""
+        self._line(2, text)
+
+    def debug(self, text):
+        """What a developer wants to see."""
+        self._line(3, text)
+
+    def exception(self, text, error):
+        """An error with its traceback."""
+        self.error("{}: {}: {}".format(text, type(error).__name__, error))
+        sys.print_exception(error)
+
+    def _line(self, level, text):
+        if level <= self._level:
+            print("[{:6d}] {} {}".format(self._clock.seconds, LEVELS[level].upper(), text))

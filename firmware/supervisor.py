@@ -1,0 +1,103 @@
+"""Supervisor: keeps the application's tasks alive, and knows when one is not.
+
+A supervised task is a coroutine function that is meant never to end. When it raises or returns,
+that is logged with the traceback and it is started again after a back-off that doubles up to a
+limit and falls back to the least once the task has run well for a while. Each task beats at
+least once in its `limit_ms`; one that does not is hung. `unwell` names the tasks that are down or
+hung, and while there are any the hardware watchdog is not fed (SPEC §7).
+"""
+
+import asyncio
+
+from micropython import const
+
+from millpond.clock import diff
+
+_BACKOFF_MIN_MS = const(500)
+_BACKOFF_MAX_MS = const(30000)
+_WELL_MS = const(60000)
+
+
+class Supervised:
+    """One task: `run(beat)` is the coroutine function, `limit_ms` the longest silence allowed."""
+
+    def __init__(self, name, run, limit_ms, now):
+        self.name = name
+        self.limit_ms = limit_ms
+        self._run = run
+        self.beat_at = now
+        self.running = False
+        self.restarts = 0
+        self.last_error = ""
+        self._backoff_ms = _BACKOFF_MIN_MS
+
+    async def keep(self, clock, log):
+        """Run the task for ever, starting it again whenever it ends."""
+
+        def beat():
+            self.beat_at = clock.now()
+
+        while True:
+            started = clock.now()
+            beat()
+            self.running = True
+            try:
+                await self._run(beat)
+                self._failed(log, RuntimeError("ended"))
+            except Exception as error:
+                self._failed(log, error)
+            finally:
+                self.running = False
+            if diff(clock.now(), started) >= _WELL_MS:
+                self._backoff_ms = _BACKOFF_MIN_MS
+            await asyncio.sleep_ms(self._backoff_ms)
+            self._backoff_ms = min(2 * self._backoff_ms, _BACKOFF_MAX_MS)
+            self.restarts += 1
+
+    def _failed(self, log, error):
+        self.last_error = "{}: {}".format(type(error).__name__, error)
+        log.exception("task {} failed, again in {} ms".format(self.name, self._backoff_ms), error)
+
+    def trouble(self, now):
+        """None while the task is well, else what is wrong with it, in words."""
+        if not self.running:
+            return "{} is down ({})".format(self.name, self.last_error or "not started")
+        silence = diff(now, self.beat_at)
+        if silence > self.limit_ms:
+            return "{} is hung, silent for {} ms".format(self.name, silence)
+        return None
+
+
+class Supervisor:
+    """The application's tasks, made with `add` before `start`."""
+
+    def __init__(self, clock, log):
+        self._clock = clock
+        self._log = log
+        self.tasks = []
+        self._running = []
+
+    def add(self, name, run, limit_ms):
+        """Supervise `run(beat)`, which must call `beat` at least once in `limit_ms`."""
+        self.tasks.append(Supervised(name, run, limit_ms, self._clock.now()))
+
+    def start(self):
+        """Start every task in the running event loop."""
+        self._running = [
+            asyncio.create_task(task.keep(self._clock, self._log)) for task in self.tasks
+        ]
+
+    async def stop(self):
+        """Cancel every task and wait for its end."""
+        for task in self._running:
+            task.cancel()
+        for task in self._running:
+            try:
+                await task
+            except asyncio.CancelledError:
+                pass
+        self._running = []
+
+    def unwell(self, now):
+        """What is wrong, a line a task that is down or hung; empty while all is well."""
+        return [text for text in (task.trouble(now) for task in self.tasks) if text]

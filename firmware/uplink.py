@@ -1,0 +1,209 @@
+"""Uplink: the Sender's decisions carried out over the Link, connection after connection.
+
+    DOWN --wait--> CONNECTING --CONNACK--> UP --lost--> DOWN ...
+
+`run` holds one connection at a time and waits between them. `kick` sends what may be sent now:
+it is called after every append, acknowledgement and connect. `tick` looks at all deadlines;
+when one has passed it makes `run` give the connection up, by cancelling its wait. Whatever ends a
+connection ends here, with its reason in words in `reason`.
+"""
+
+import asyncio
+import errno
+
+from micropython import const
+from umqtt.simple import MQTTException
+
+from firmware.link import CLOSED, PERMANENT, UP, refusal
+from millpond.message import ProtocolError
+
+_EPIPE = const(32)  # the errno module of MicroPython lacks it
+_NAME_UNKNOWN = const(-2)  # what getaddrinfo raises
+
+_ERRORS = {
+    errno.ECONNREFUSED: "connection refused: no broker listens at {}",
+    errno.ECONNRESET: "the broker at {} closed the connection",
+    _EPIPE: "the broker at {} closed the connection",
+    errno.EHOSTUNREACH: "no route to {}",
+    errno.ETIMEDOUT: "no answer from {}",
+    errno.ENOBUFS: "the send buffer is full: {} takes no data",
+    errno.ENOTCONN: "the connection to {} is gone",
+    _NAME_UNKNOWN: "the name in {} is not known",
+}
+
+
+class Uplink:
+    """Keeps `link` connected and moves the ring's messages over it.
+
+    `greetings()` gives the retained messages published on each connect, as (topic, payload)
+    pairs of bytes. `subscriptions` are (topic, qos) pairs, made anew when the broker has lost the
+    session (L7).
+    """
+
+    def __init__(
+        self,
+        link,
+        sender,
+        ring,
+        clock,
+        backoff,
+        log,
+        clean_session=False,
+        greetings=tuple,
+        subscriptions=(),
+    ):
+        self._link = link
+        self._sender = sender
+        self._view = memoryview(ring.buffer)
+        self._clock = clock
+        self._backoff = backoff
+        self._log = log
+        self._clean_session = clean_session
+        self._greetings = greetings
+        self._subscriptions = subscriptions
+        self._task = None
+        self._given_up = None
+        self.where = "{}:{}".format(link.server, link.port)
+        self.reason = "not connected yet"
+        self.connects = 0
+        self.losses = 0
+        self.attempts = 0
+        self.since = 0
+        self.waiting_ms = 0
+        link.on_flushed = self._flushed
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    def kick(self):
+        """Send what may be sent now (S1, S9). Never raises for the link's sake."""
+        sender = self._sender
+        link = self._link
+        now = self._clock.now()
+        try:
+            while sender.next(now):
+                at = sender.at
+                if not link.publish(
+                    sender.topic,
+                    self._view[at : at + sender.length],
+                    sender.retained,
+                    sender.qos,
+                    sender.dup,
+                    sender.packet_id,
+                ):
+                    return
+                sender.left(now)
+        except OSError as error:
+            self.give_up(self._in_words(error))
+
+    def puback(self, packet_id):
+        """A PUBACK came (S2); to be given to the Link as `on_puback`."""
+        if self._sender.acked(packet_id, self._clock.now()):
+            self._backoff.reset()
+            self.kick()
+
+    def _flushed(self):
+        self._sender.left(self._clock.now())
+        self.kick()
+
+    # -- connections -----------------------------------------------------------------------------
+
+    async def run(self, beat):
+        """Connect, serve, and connect again, for ever."""
+        self._task = asyncio.current_task()
+        while True:
+            beat()
+            permanent = await self._connection(beat)
+            self.waiting_ms = self._backoff.next_ms(permanent)
+            self._log.warning(
+                "link down: {}; next try in {} ms".format(self.reason, self.waiting_ms)
+            )
+            await self._wait(self.waiting_ms, beat)
+
+    async def _wait(self, ms, beat):
+        while ms > 0:
+            beat()
+            await asyncio.sleep_ms(min(ms, 1000))
+            ms -= 1000
+
+    async def _connection(self, beat):
+        """One connection from beginning to end; True when its failure is permanent."""
+        self._given_up = None
+        self.attempts += 1
+        try:
+            await self._serve(beat)
+        except asyncio.CancelledError:
+            if self._given_up is None:
+                self.reason = "stopped"
+                raise
+            self.reason = self._given_up
+        except MQTTException as error:
+            self.reason = refusal(error.args[0])
+            return error.args[0] in PERMANENT
+        except ProtocolError as error:
+            self.reason = "the broker broke the protocol: {}".format(error)
+        except OSError as error:
+            self.reason = self._given_up or self._in_words(error)
+        finally:
+            self._ended()
+        return False
+
+    async def _serve(self, beat):
+        link = self._link
+        present = await link.connect(self._clean_session, self._clock.now())
+        self.connects += 1
+        self.since = self._clock.seconds
+        self._log.info("link up: {}, session {}".format(self.where, "kept" if present else "new"))
+        for topic, payload in self._greetings():
+            link.publish(topic, payload, True)
+        if not present:
+            for topic, qos in self._subscriptions:
+                link.subscribe(topic, qos, self._sender.next_packet_id())
+        self._sender.connected(present, self._clock.now())
+        self.kick()
+        while self._given_up is None:
+            await link.wait_msg()
+        raise OSError(errno.ECONNABORTED)
+
+    def _ended(self):
+        if self._link.state == UP:
+            self.losses += 1
+            self.since = self._clock.seconds
+        self._link.close()
+        self._sender.disconnected()
+
+    # -- deadlines -------------------------------------------------------------------------------
+
+    def tick(self):
+        """Look at every deadline of the link; to be called a few times a second (L3, L6, S5)."""
+        if self._link.state == CLOSED:
+            return
+        now = self._clock.now()
+        try:
+            reason = self._link.overdue(now)
+        except OSError as error:
+            reason = self._in_words(error)
+        if not reason and self._sender.overdue(now):
+            reason = "no acknowledgement in time"
+        if reason:
+            self.give_up(reason)
+        else:
+            self.kick()
+
+    def give_up(self, reason):
+        """Drop the connection for `reason` and make it anew."""
+        if self._link.state == CLOSED or self._given_up is not None:
+            return
+        self._given_up = reason
+        if asyncio.current_task() is not self._task:
+            self._task.cancel()
+
+    @property
+    def up(self):
+        """True while the broker has accepted us and nothing says otherwise."""
+        return self._link.state == UP and self._given_up is None
+
+    def _in_words(self, error):
+        text = _ERRORS.get(error.errno)
+        if text:
+            return text.format(self.where)
+        return "network error {}: {}".format(error.errno, errno.errorcode.get(error.errno, error))

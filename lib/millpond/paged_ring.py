@@ -1,0 +1,477 @@
+"""PagedRing: messages wait in fixed pages until the broker has acknowledged them (seed 004).
+
+One bytearray is cut into pages of equal size. A page is always exactly one of
+
+    FREE   in a singly linked list, holding nothing
+    WORK   being filled; at most one per lane
+    USED   full or promoted, in a singly linked FIFO per lane, oldest first
+
+and moves FREE -> WORK -> USED -> FREE. When no page is free, the oldest USED page of the lowest
+lane not above the writer's is stolen: old data makes room for new, low for high. If such a lane
+has nothing but a WORK page, that page is closed and stolen, so that four lanes sharing three
+pages cannot lock a critical message out.
+
+A page holds messages one after the other, each with an 8-byte header, big-endian:
+
+    packet id u16 | tag u16 | payload size u32 | payload
+
+`head` finds the next message; `sent` pins it; from then on it stays the head, and its page is
+neither stolen nor freed, until `ack` or `drop`. `rewind` ends the flight but not the pin.
+
+An encoder may write straight into a page: `reserve`, fill `buffer`, `commit`. The page with the
+open reservation may be promoted and read, but it is neither stolen nor freed before the end.
+
+A loss always lies between two pages of a lane or before the unread rest of its first page, so one
+number per page, "lost just before what is unread here", is enough to say of each surviving
+message how many were lost before it (`head_lost`).
+
+Lists of a lane's state are indexed by the constants _AT … _RESERVED below. Nothing is allocated
+after construction.
+"""
+
+from array import array
+from struct import pack_into
+
+from micropython import const
+
+from millpond.page_lists import NONE, PageLists
+
+_HEADER = const(8)
+_MIN_PAGES = const(3)
+_MIN_PAGE_SIZE = const(64)
+_MAX_PAGE_SIZE = const(65536)
+_MAX_PACKET_ID = const(65535)
+_MAX_LANES = const(4)
+
+# What a lane's state list holds:
+_AT = const(0)  # where the next payload would start in the buffer; its header lies before it
+_END = const(1)  # where the work page ends; 0 without one, and while a reservation is open
+_COUNT = const(2)  # messages in the work page
+_PAGE = const(3)  # the work page, or NONE
+_RESERVED = const(4)  # the page with the open reservation, or NONE
+_SIZE = const(5)  # the size of that reservation
+
+STOLEN = "stolen"
+
+
+class PagedRing:
+    """A paged store of messages in `lanes` lanes; a higher lane number goes first (R1-R8, R11).
+
+    `size` and `page_size` are bytes; what remains beyond whole pages is not used. `on_drop`, if
+    given, is called as `on_drop(at, length, tag, lane, reason)` for each stored message that is
+    lost, while its payload still stands in `buffer[at:at + length]`.
+
+    After `head` has returned True these describe the next message: `head_at` and `head_length`
+    (its payload in `buffer`), `head_tag`, `head_lane`, `head_packet_id` (0 until it was sent) and
+    `head_lost` (how many of its lane were lost just before it, R4).
+    """
+
+    def __init__(self, size, page_size=4096, lanes=1, on_drop=None):
+        if not _MIN_PAGE_SIZE <= page_size <= _MAX_PAGE_SIZE:
+            raise ValueError("page_size {}: 64 to 65536 expected".format(page_size))
+        pages = size // page_size
+        if not _MIN_PAGES <= pages < NONE:
+            raise ValueError(
+                "size {}: 3 to 65534 pages of {} bytes expected".format(size, page_size)
+            )
+        if not 1 <= lanes <= _MAX_LANES:
+            raise ValueError("lanes {}: 1 to 4 expected".format(lanes))
+        self.pages = pages
+        self.page_size = page_size
+        self.page_payload = page_size - _HEADER
+        self.lanes = lanes
+        self.buffer = bytearray(pages * page_size)
+        self._view = memoryview(self.buffer)
+        self._on_drop = on_drop
+
+        self.lists = PageLists(pages, lanes)
+        self._read = array("I", bytes(4 * pages))
+        self._write = array("I", bytes(4 * pages))
+        self._unread = array("H", bytes(2 * pages))
+        self._lost = array("I", bytes(4 * pages))
+        self._born = array("I", bytes(4 * pages))
+
+        # Four whatever `lanes`, so that one comparison serves `append` for room and for the lane.
+        self._work = [[_HEADER, 0, 0, NONE, NONE, 0] for _ in range(_MAX_LANES)]
+        self._lost_at_end = [0] * lanes
+
+        self.seconds = 0
+        self.in_flight = False
+        self.pinned = NONE
+        self.head_at = self.head_length = self.head_tag = self.head_lane = 0
+        self.head_packet_id = self.head_lost = 0
+
+        self._closed_in = [0] * lanes
+        self.acked = [0] * lanes
+        self.stolen = [0] * lanes
+        self.refused = [0] * lanes
+        self.dropped = [0] * lanes
+        self.stray_acks = 0
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def append(self, payload, lane=0, tag=0):
+        """Store a bytes-like `payload`; True, or False when it was refused and counted (R3, R4).
+
+        ValueError when it is larger than `page_payload`, or `lane` or `tag` (16 bits) is out of
+        range, or a reservation is open on the lane; nothing changes then.
+        """
+        work = self._work[lane & 3]
+        at = work[_AT]
+        end = at + len(payload)
+        if end > work[_END] or lane >> 2 or tag >> 16:
+            self._check_message(end - at, lane, tag)
+            if not self._turn(lane):
+                self.refused[lane] += 1
+                self._lost_at_end[lane] += 1
+                return False
+            at = work[_AT]
+            end = at + len(payload)
+        self._view[at:end] = payload
+        pack_into(">HHI", self.buffer, at - _HEADER, 0, tag, end - at)
+        work[_AT] = end + _HEADER
+        work[_COUNT] += 1
+        return True
+
+    def room(self, lane=0):
+        """The largest payload in bytes that fits the lane's work page now; 0 without one."""
+        work = self._work[lane]
+        return max(0, work[_END] - work[_AT])
+
+    def reserve(self, n, lane=0):
+        """Set `n` bytes aside; their offset in `buffer`, or 0 when no page can be had (R3).
+
+        Nothing is lost or counted by a refusal. Errors as for `append`.
+        """
+        self._check_message(n, lane, 0)
+        work = self._work[lane]
+        if work[_AT] + n > work[_END] and not self._turn(lane):
+            return 0
+        work[_END] = 0
+        work[_RESERVED] = work[_PAGE]
+        work[_SIZE] = n
+        return work[_AT]
+
+    def commit(self, n, lane=0, tag=0):
+        """Make the first `n` reserved bytes a message. ValueError beyond the reservation (R3)."""
+        work = self._work[lane]
+        page = work[_RESERVED]
+        if page == NONE:
+            raise ValueError("lane {}: no open reservation to commit".format(lane))
+        if not 0 <= n <= work[_SIZE]:
+            raise ValueError("commit of {} bytes: {} are reserved".format(n, work[_SIZE]))
+        if tag >> 16:
+            raise ValueError("tag {}: 0 to 65535 expected".format(tag))
+        pack_into(">HHI", self.buffer, work[_AT] - _HEADER, 0, tag, n)
+        work[_AT] += n + _HEADER
+        if work[_PAGE] == page:
+            work[_COUNT] += 1
+        else:
+            self._write[page] += n + _HEADER
+            self._unread[page] += 1
+            self._closed_in[lane] += 1
+        self._end_reservation(lane, page)
+
+    def cancel(self, lane=0):
+        """Give an open reservation up; without one, nothing happens."""
+        page = self._work[lane][_RESERVED]
+        if page != NONE:
+            self._end_reservation(lane, page)
+
+    def _end_reservation(self, lane, page):
+        work = self._work[lane]
+        work[_RESERVED] = NONE
+        if work[_PAGE] == page:
+            work[_END] = (page + 1) * self.page_size
+            return
+        work[_AT] = _HEADER
+        if self._read[page] == self._write[page]:
+            self._lost_at_end[lane] += self._lost[page]
+            self.lists.remove(lane, NONE, page)
+            self.lists.release(page)
+
+    def _check_message(self, size, lane, tag):
+        if not 0 <= lane < self.lanes:
+            raise ValueError("lane {}: 0 to {} expected".format(lane, self.lanes - 1))
+        if not 0 <= size <= self.page_payload:
+            raise ValueError(
+                "message of {} bytes: a page holds at most {}".format(size, self.page_payload)
+            )
+        if tag >> 16:
+            raise ValueError("tag {}: 0 to 65535 expected".format(tag))
+        if self._work[lane][_RESERVED] != NONE:
+            raise ValueError("lane {}: its reservation is still open".format(lane))
+
+    # -- pages -----------------------------------------------------------------------------------
+
+    def _turn(self, lane):
+        """Close the lane's work page and open a new one; False when none can be had."""
+        lists = self.lists
+        self._close(lane)
+        if lists.free == NONE and not self._steal(lane):
+            return False
+        page = lists.take()
+        self._read[page] = 0
+        self._lost[page] = self._lost_at_end[lane]
+        self._lost_at_end[lane] = 0
+        self._born[page] = self.seconds
+        work = self._work[lane]
+        work[_PAGE] = page
+        work[_AT] = page * self.page_size + _HEADER
+        work[_END] = (page + 1) * self.page_size
+        return True
+
+    def _close(self, lane):
+        """WORK -> tail of USED; an empty work page (after `cancel`) goes back to FREE."""
+        work = self._work[lane]
+        page = work[_PAGE]
+        if page == NONE:
+            return
+        count = work[_COUNT]
+        self._write[page] = work[_AT] - _HEADER - page * self.page_size
+        self._unread[page] = count
+        self._closed_in[lane] += count
+        work[_COUNT] = 0
+        work[_PAGE] = NONE
+        if work[_RESERVED] == NONE:
+            work[_AT] = _HEADER
+            work[_END] = 0
+        if count:
+            self.lists.push(lane, page)
+        else:
+            self._lost_at_end[lane] += self._lost[page]
+            self.lists.release(page)
+
+    def _steal(self, lane):
+        """Free one page that `lane` may overwrite; False when there is none (R4)."""
+        for victim in range(lane + 1):
+            if self._steal_used(victim):
+                return True
+            work = self._work[victim]
+            if victim < lane and work[_PAGE] != NONE and work[_RESERVED] == NONE:
+                self._close(victim)
+                if self.lists.free != NONE or self._steal_used(victim):
+                    return True
+        return False
+
+    def _steal_used(self, lane):
+        """Free the lane's oldest used page, neither pinned nor reserved; its messages are lost."""
+        lists = self.lists
+        before = NONE
+        page = lists.first[lane]
+        while page != NONE and (page == self.pinned or page == self._work[lane][_RESERVED]):
+            before = page
+            page = lists.next[page]
+        if page == NONE:
+            return False
+        if self._on_drop:
+            self._tell_of_drops(page, lane)
+        count = self._unread[page]
+        self.stolen[lane] += count
+        self._lose_before(lane, lists.next[page], self._lost[page] + count)
+        lists.remove(lane, before, page)
+        lists.release(page)
+        return True
+
+    def _tell_of_drops(self, page, lane):
+        buf = self.buffer
+        at = page * self.page_size + self._read[page] + _HEADER
+        for _ in range(self._unread[page]):
+            length = (buf[at - 2] << 8) | buf[at - 1]
+            self._on_drop(at, length, (buf[at - 6] << 8) | buf[at - 5], lane, STOLEN)
+            at += length + _HEADER
+
+    def _lose_before(self, lane, page, count):
+        """Note `count` messages lost just before `page`, or before what the lane gets next."""
+        if page == NONE:
+            page = self._work[lane][_PAGE]
+        if page == NONE:
+            self._lost_at_end[lane] += count
+        else:
+            self._lost[page] += count
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def head(self):
+        """Find the next message; True when there is one, described by `head_*` (R5)."""
+        if self.pinned != NONE:
+            return True
+        lane = self.lanes
+        while lane:
+            lane -= 1
+            page = self.lists.first[lane]
+            if page == NONE and self._work[lane][_COUNT]:
+                self._close(lane)
+                page = self.lists.first[lane]
+            if page != NONE and self._read[page] != self._write[page]:
+                self._show(lane, page)
+                return True
+        return False
+
+    def _show(self, lane, page):
+        buf = self.buffer
+        at = page * self.page_size + self._read[page] + _HEADER
+        self.head_at = at
+        self.head_length = (buf[at - 2] << 8) | buf[at - 1]
+        self.head_tag = (buf[at - 6] << 8) | buf[at - 5]
+        self.head_packet_id = (buf[at - 8] << 8) | buf[at - 7]
+        self.head_lane = lane
+        self.head_lost = self._lost[page]
+
+    def sent(self, packet_id):
+        """The head is in flight as `packet_id` (1 to 65,535), and pinned (R6).
+
+        ValueError for another id, without a head, or with one in flight already.
+        """
+        if not 1 <= packet_id <= _MAX_PACKET_ID:
+            raise ValueError("packet id {}: 1 to 65535 expected".format(packet_id))
+        if self.in_flight:
+            raise ValueError("packet id {}: {} is in flight".format(packet_id, self.head_packet_id))
+        if self.pinned == NONE:
+            if not self.head():
+                raise ValueError("packet id {}: the ring is empty".format(packet_id))
+            self.pinned = self.head_at // self.page_size
+        at = self.head_at
+        self.buffer[at - 8] = packet_id >> 8
+        self.buffer[at - 7] = packet_id & 0xFF
+        self.head_packet_id = packet_id
+        self.in_flight = True
+
+    def retag(self, tag):
+        """Give the head another tag (16 bits), such as one without the unstamped mark."""
+        if tag >> 16:
+            raise ValueError("tag {}: 0 to 65535 expected".format(tag))
+        at = self.head_at
+        self.buffer[at - 6] = tag >> 8
+        self.buffer[at - 5] = tag & 0xFF
+        self.head_tag = tag
+
+    def ack(self, packet_id):
+        """The broker has it: go on to the next. False, and counted, for any other id (R6)."""
+        if not self.in_flight or packet_id != self.head_packet_id:
+            self.stray_acks += 1
+            return False
+        self.acked[self.head_lane] += 1
+        self._advance(0)
+        return True
+
+    def rewind(self):
+        """The link is lost: the head is no longer in flight and will be sent again (R7).
+
+        It keeps its pin and its `head_packet_id`, for a broker that still knows the session.
+        """
+        self.in_flight = False
+
+    def drop(self, reason):
+        """Set the head aside for `reason` (a word), counted as dropped; False without a head."""
+        if not self.head():
+            return False
+        lane = self.head_lane
+        self.pinned = self.head_at // self.page_size
+        if self._on_drop:
+            self._on_drop(self.head_at, self.head_length, self.head_tag, lane, reason)
+        self.dropped[lane] += 1
+        self._advance(self.head_lost + 1)
+        return True
+
+    def _advance(self, lost):
+        """Leave the pinned head behind, `lost` messages of its lane having gone before the next."""
+        page = self.pinned
+        lane = self.head_lane
+        self.pinned = NONE
+        self.in_flight = False
+        read = self._read[page] + self.head_length + _HEADER
+        self._read[page] = read
+        self._unread[page] -= 1
+        self._lost[page] = lost
+        if read == self._write[page] and page != self._work[lane][_RESERVED]:
+            self._lost[page] = 0
+            self._lose_before(lane, self.lists.next[page], lost)
+            self.lists.remove(lane, NONE, page)
+            self.lists.release(page)
+
+    # -- gauges ----------------------------------------------------------------------------------
+
+    def appended(self, lane):
+        """Messages ever stored on `lane` = acked + stolen + dropped + held."""
+        return self._closed_in[lane] + self._work[lane][_COUNT]
+
+    def held(self, lane):
+        """Messages now stored on `lane`."""
+        gone = self.acked[lane] + self.stolen[lane] + self.dropped[lane]
+        return self.appended(lane) - gone
+
+    def messages(self):
+        """Messages now stored."""
+        return sum(self.held(lane) for lane in range(self.lanes))
+
+    def pages_free(self):
+        """Pages holding nothing."""
+        return self.lists.free_count
+
+    def pages_work(self):
+        """Pages being filled."""
+        return sum(work[_PAGE] != NONE for work in self._work)
+
+    def pages_used(self):
+        """Pages waiting to be sent."""
+        return self.pages - self.pages_free() - self.pages_work()
+
+    def high_water(self):
+        """The most pages that were ever in use at a time."""
+        return self.lists.high_water
+
+    def fill_percent(self):
+        """Pages not free, in percent of all."""
+        return 100 * (self.pages - self.pages_free()) // self.pages
+
+    def bytes_held(self):
+        """Bytes of unread messages with their headers; takes a walk over all used pages."""
+        total = 0
+        for lane in range(self.lanes):
+            work = self._work[lane]
+            if work[_PAGE] != NONE:
+                total += work[_AT] - _HEADER - work[_PAGE] * self.page_size
+            for page in self.lists.used(lane):
+                total += self._write[page] - self._read[page]
+        return total
+
+    def oldest_age(self):
+        """Seconds since the oldest page with unread messages was begun; 0 when all is empty."""
+        born = self.seconds
+        for lane in range(self.lanes):
+            page = self.lists.first[lane]
+            if page == NONE and self._work[lane][_COUNT]:
+                page = self._work[lane][_PAGE]
+            if page != NONE and self._born[page] < born:
+                born = self._born[page]
+        return self.seconds - born
+
+    # -- what the proof looks at (ring_check) ----------------------------------------------------
+
+    def check(self):
+        """Prove the invariants: RuntimeError naming the first that is broken (R1)."""
+        from millpond.ring_check import check
+
+        check(self)
+
+    def unread(self, page):
+        """Messages unread in a used page."""
+        return self._unread[page]
+
+    def span(self, page):
+        """Where the unread part of a used page begins and ends in `buffer`."""
+        start = page * self.page_size
+        return start + self._read[page], start + self._write[page]
+
+    def work_page(self, lane):
+        """The lane's work page, or NONE."""
+        return self._work[lane][_PAGE]
+
+    def work_count(self, lane):
+        """Messages in the lane's work page."""
+        return self._work[lane][_COUNT]
+
+    def reserved_page(self, lane):
+        """The page with the lane's open reservation, or NONE."""
+        return self._work[lane][_RESERVED]

@@ -1,0 +1,175 @@
+"""Sender: decides what is sent next, one message in flight (seed 004).
+
+Pure logic: it is told of connections, departures, acknowledgements and the time, and answers
+which message of the ring is to be sent. It does no I/O.
+
+    OFFLINE --connected--> IDLE --next--> LEAVING --left--> WAITING --acked--> IDLE
+       ^                                    |  (QoS 0: left --> IDLE)  |
+       +------------------------- disconnected -----------------------+
+
+The one way a message is ever sent again is a new connection; on a live one nothing is re-sent
+(S5). What was in flight when a link was lost goes out first on the next one: under the same
+packet id and with DUP when the broker still has the session, else as a new publication (S3).
+
+Whoever owns the link calls `next` after every append, acknowledgement and connect (S1, S9), and
+`overdue` now and then.
+"""
+
+from micropython import const
+
+from millpond.clock import add, diff
+from millpond.message import (
+    TAG_QOS_SHIFT,
+    TAG_RETAINED,
+    TAG_TOPIC_MASK,
+    TAG_UNSTAMPED,
+)
+
+OFFLINE = const(0)
+IDLE = const(1)
+LEAVING = const(2)
+WAITING = const(3)
+
+_MAX_PACKET_ID = const(65535)
+_MAX_TIMEOUT_S = const(86400)
+
+
+class Sender:
+    """One message in flight from `ring` (a PagedRing) to the broker.
+
+    `topics` is the TopicTable that tags refer to. `ack_timeout_s` is how long an acknowledgement
+    may take (S5). `rate_limit` is in messages a second, 0 for as fast as they are acknowledged
+    (S9). `on_delivered(at, length, tag)` is called for each message the broker has, while its
+    payload still stands in the ring's buffer. `prepare(at, length, tag)` is called for a message
+    tagged unstamped and gives its tag anew.
+
+    After `next` has returned True these describe what to send: `topic` (bytes), `at` and
+    `length` (payload in the ring's buffer), `qos`, `retained`, `dup` and `packet_id`.
+    """
+
+    def __init__(
+        self, ring, topics, ack_timeout_s=20, rate_limit=0, on_delivered=None, prepare=None
+    ):
+        if not 1 <= ack_timeout_s <= _MAX_TIMEOUT_S:
+            raise ValueError("ack_timeout_s {}: 1 to 86400 expected".format(ack_timeout_s))
+        if not 0 <= rate_limit <= 1000:
+            raise ValueError("rate_limit {}: 0 to 1000 a second expected".format(rate_limit))
+        self._ring = ring
+        self._topics = topics
+        self._ack_timeout_ms = 1000 * ack_timeout_s
+        self._interval_ms = -(-1000 // rate_limit) if rate_limit else 0
+        self._on_delivered = on_delivered
+        self._prepare = prepare
+        self.state = OFFLINE
+        self._since = 0
+        self._not_before = 0
+        self._session_id = 0
+        self._last_id = 0
+
+        self.topic = b""
+        self.at = self.length = self.qos = self.packet_id = 0
+        self.retained = self.dup = False
+
+        self.delivered = 0
+        self.resent = 0
+        self.round_trip_ms = 0
+
+    def next_packet_id(self):
+        """A fresh packet id: 1 to 65,535, then 1 again, never 0 nor the one in flight (S4)."""
+        packet_id = self._last_id
+        while True:
+            packet_id = packet_id + 1 if packet_id < _MAX_PACKET_ID else 1
+            if packet_id != self._session_id:
+                self._last_id = packet_id
+                return packet_id
+
+    def connected(self, session_present, now):
+        """The broker has accepted the connection, with or without an earlier session (S3)."""
+        self.state = IDLE
+        self._not_before = now
+        if not session_present:
+            self._session_id = 0
+
+    def disconnected(self):
+        """The link is gone; what was in flight stays the head of the ring (S3)."""
+        self.state = OFFLINE
+        self._ring.rewind()
+
+    def next(self, now):
+        """Take up the next message; True when there is one to send now (S1)."""
+        if self.state != IDLE:
+            return False
+        if self._interval_ms and diff(now, self._not_before) < 0:
+            return False
+        ring = self._ring
+        if not ring.head():
+            return False
+        tag = ring.head_tag
+        if tag & TAG_UNSTAMPED and self._prepare:
+            tag = self._prepare(ring.head_at, ring.head_length, tag)
+            ring.retag(tag)
+        self._take(ring, tag)
+        self.state = LEAVING
+        self._since = now
+        if self._interval_ms:
+            self._not_before = add(now, self._interval_ms)
+        return True
+
+    def _take(self, ring, tag):
+        """Describe the head to the link and pin it under its packet id."""
+        packet_id = ring.head_packet_id
+        qos = (tag >> TAG_QOS_SHIFT) & 3
+        if packet_id and packet_id == self._session_id:
+            self.dup = qos > 0
+            self.resent += 1
+        else:
+            self.dup = False
+            self._session_id = 0
+            packet_id = self.next_packet_id()
+            self._session_id = packet_id
+        ring.sent(packet_id)
+        self.packet_id = packet_id
+        self.qos = qos
+        self.retained = tag & TAG_RETAINED != 0
+        self.topic = self._topics.encoded(tag & TAG_TOPIC_MASK)
+        self.at = ring.head_at
+        self.length = ring.head_length
+
+    def left(self, now):
+        """All bytes of the message were handed to the network; QoS 0 is complete (S6)."""
+        if self.state != LEAVING:
+            return
+        self.state = WAITING
+        if self.qos == 0:
+            self.acked(self.packet_id, now)
+
+    def acked(self, packet_id, now):
+        """The broker acknowledged `packet_id`. False when that is not what is in flight (S2).
+
+        An acknowledgement that comes before all bytes have left is foreign.
+        """
+        ring = self._ring
+        if self.state != WAITING:
+            ring.stray_acks += 1
+            return False
+        if not ring.ack(packet_id):
+            return False
+        self.state = IDLE
+        self._session_id = 0
+        self.delivered += 1
+        self.round_trip_ms = diff(now, self._since)
+        if self._on_delivered:
+            self._on_delivered(self.at, self.length, ring.head_tag)
+        return True
+
+    def overdue(self, now):
+        """True when what is in flight has waited `ack_timeout_s`: the link must be dropped (S5).
+
+        To be called every few seconds, which also keeps the pace of S9 from falling so far behind
+        that its moment would seem to lie ahead.
+        """
+        if self.state < LEAVING:
+            if diff(now, self._not_before) > 0:
+                self._not_before = now
+            return False
+        return diff(now, self._since) >= self._ack_timeout_ms

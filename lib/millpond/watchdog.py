@@ -1,0 +1,52 @@
+"""DeliveryWatchdog: notices a link that claims to be up and delivers nothing (seed 004, SPEC §7).
+
+It measures one span of time: since the last moment at which all was well, that is a delivery, a
+new connection, or nothing waiting to be delivered. When the span reaches the time-out while the
+link is up with something pending, the owner must make the connection anew. Idle is no failure:
+each check that finds nothing pending begins the span again.
+
+The span is in elapsed milliseconds, so neither a step of the wall clock nor the tick wrap matters;
+`check` must be called at least once in 6 days.
+"""
+
+from micropython import const
+
+from millpond.clock import diff
+
+_MAX_TIMEOUT_S = const(86400)
+
+
+class DeliveryWatchdog:
+    """Fires when nothing was delivered for `timeout_s` seconds although something is pending."""
+
+    def __init__(self, timeout_s=120, now=0):
+        if not 1 <= timeout_s <= _MAX_TIMEOUT_S:
+            raise ValueError("timeout_s {}: 1 to 86400 expected".format(timeout_s))
+        self._timeout_ms = 1000 * timeout_s
+        self._well = now
+        self._delivered = 0
+        self.fired = 0
+
+    def connected(self, now):
+        """A new connection gets the whole time-out to prove itself."""
+        self._well = now
+
+    def check(self, now, connected, pending, delivered):
+        """True, and counted in `fired`, when the link must be made anew.
+
+        `connected` and `pending` (something waits) are truths, `delivered` the number of messages
+        ever delivered.
+        """
+        if not connected or not pending or delivered != self._delivered:
+            self._delivered = delivered
+            self._well = now
+            return False
+        if diff(now, self._well) < self._timeout_ms:
+            return False
+        self._well = now
+        self.fired += 1
+        return True
+
+    def idle_ms(self, now):
+        """Milliseconds since all was last well, for the status page."""
+        return diff(now, self._well)

@@ -1,0 +1,291 @@
+"""Sender: one in flight, against S1-S5 and S9."""
+
+from millpond import sender as states
+from millpond.message import TAG_UNSTAMPED, TopicTable, make_tag
+from millpond.paged_ring import PagedRing
+from millpond.sender import Sender
+
+from tests_host.kit import no_alloc, raises
+
+WRAP = 1 << 30
+
+
+class Line:
+    """A ring and a sender, with short words for what a link would do."""
+
+    def __init__(self, **options):
+        self.topics = TopicTable()
+        self.tag0 = make_tag(self.topics.index("pond/alarm"), 0, False)
+        self.tag1 = make_tag(self.topics.index("pond/data"), 1, False)
+        self.ring = PagedRing(1024, 128, 4)
+        self.sender = Sender(self.ring, self.topics, **options)
+
+    def put(self, *payloads):
+        for payload in payloads:
+            self.ring.append(payload, 1, self.tag1)
+
+    def sent(self, now=0):
+        """What leaves now, as (payload, packet id, dup), or None."""
+        s = self.sender
+        if not s.next(now):
+            return None
+        s.left(now)
+        return bytes(self.ring.buffer[s.at : s.at + s.length]), s.packet_id, s.dup
+
+
+def test_S1_nothing_is_sent_before_the_link_is_up():
+    line = Line()
+    line.put(b"a")
+    assert line.sent() is None
+    line.sender.connected(False, 0)
+    assert line.sent() == (b"a", 1, False)
+
+
+def test_S1_one_message_in_flight():
+    line = Line()
+    line.put(b"a", b"b")
+    line.sender.connected(False, 0)
+    assert line.sent() == (b"a", 1, False)
+    assert line.sent() is None
+    assert line.sender.acked(1, 5)
+    assert line.sender.round_trip_ms == 5
+    assert line.sent() == (b"b", 2, False)
+
+
+def test_the_link_is_told_topic_qos_and_retained():
+    line = Line()
+    tag = make_tag(line.topics.index("pond/state"), 1, True)
+    line.ring.append(b"x", 0, tag)
+    line.sender.connected(False, 0)
+    assert line.sender.next(0)
+    assert line.sender.topic == b"pond/state"
+    assert line.sender.qos == 1 and line.sender.retained is True
+
+
+def test_S2_foreign_acknowledgements_change_nothing_and_are_counted():
+    line = Line()
+    line.put(b"a", b"b")
+    sender = line.sender
+    assert not sender.acked(1, 0)
+    sender.connected(False, 0)
+    sender.next(0)
+    assert not sender.acked(1, 0)
+    sender.left(0)
+    assert not sender.acked(2, 0) and not sender.acked(0, 0)
+    assert sender.acked(1, 0) and not sender.acked(1, 0)
+    assert line.ring.stray_acks == 5 and sender.delivered == 1
+    assert line.sent() == (b"b", 2, False)
+
+
+def test_S3_session_kept_resends_first_under_the_same_id_with_dup():
+    line = Line()
+    line.put(b"a", b"b")
+    line.sender.connected(False, 0)
+    line.sent()
+    line.sender.disconnected()
+    line.ring.append(b"critical", 3, line.tag1)
+    assert line.sent() is None
+    line.sender.connected(True, 0)
+    assert line.sent() == (b"a", 1, True)
+    assert line.sender.resent == 1
+    line.sender.acked(1, 0)
+    assert line.sent() == (b"critical", 2, False)
+
+
+def test_S3_session_gone_sends_a_new_publication():
+    line = Line()
+    line.put(b"a")
+    line.sender.connected(False, 0)
+    line.sent()
+    line.sender.disconnected()
+    line.sender.connected(False, 0)
+    assert line.sent() == (b"a", 2, False)
+
+
+def test_S3_a_session_that_came_between_does_not_know_the_message():
+    line = Line()
+    line.put(b"a")
+    line.sender.connected(False, 0)
+    line.sent()
+    line.sender.disconnected()
+    line.sender.connected(False, 0)
+    line.sender.disconnected()
+    line.sender.connected(True, 0)
+    payload, _, dup = line.sent()
+    assert payload == b"a" and not dup
+
+
+def test_S3_lost_while_leaving_is_sent_again():
+    line = Line()
+    line.put(b"a")
+    line.sender.connected(False, 0)
+    assert line.sender.next(0)
+    line.sender.disconnected()
+    line.sender.left(0)
+    assert line.sender.state == states.OFFLINE
+    line.sender.connected(True, 0)
+    assert line.sent() == (b"a", 1, True)
+
+
+def test_S4_lib_94_ids_wrap_past_zero():
+    line = Line()
+    sender = line.sender
+    ids = [sender.next_packet_id() for _ in range(65537)]
+    assert ids[0] == 1 and ids[65534] == 65535 and ids[65535] == 1 and 0 not in ids
+
+
+def test_S4_an_id_in_flight_is_passed_over():
+    line = Line()
+    line.put(b"a")
+    line.sender.connected(False, 0)
+    line.sent()
+    ids = [line.sender.next_packet_id() for _ in range(65535)]
+    assert 1 not in ids[:-1] and ids[65533] == 65535 and ids[65534] == 2
+
+
+def test_S5_overdue_after_the_time_out_across_the_tick_wrap():
+    line = Line(ack_timeout_s=20)
+    line.put(b"a")
+    line.sender.connected(False, WRAP - 5000)
+    assert not line.sender.overdue(WRAP - 5000)
+    line.sent(WRAP - 5000)
+    assert not line.sender.overdue(14999)
+    assert line.sender.overdue(15000)
+    line.sender.disconnected()
+    assert not line.sender.overdue(15000)
+
+
+def test_S5_a_message_that_does_not_leave_is_overdue_too():
+    line = Line(ack_timeout_s=20)
+    line.put(b"a")
+    line.sender.connected(False, 0)
+    line.sender.next(0)
+    assert line.sender.overdue(20000)
+
+
+def test_S6_QoS_0_is_complete_when_its_bytes_left():
+    line = Line()
+    line.ring.append(b"zero", 1, line.tag0)
+    line.put(b"one")
+    line.sender.connected(False, 0)
+    assert line.sender.next(0) and line.sender.qos == 0
+    assert line.ring.messages() == 2
+    line.sender.left(0)
+    assert line.ring.messages() == 1 and line.sender.delivered == 1
+    assert line.sent()[0] == b"one"
+
+
+def test_S6_QoS_0_cut_while_leaving_goes_again_without_dup():
+    line = Line()
+    line.ring.append(b"zero", 1, line.tag0)
+    line.sender.connected(False, 0)
+    line.sender.next(0)
+    line.sender.disconnected()
+    line.sender.connected(True, 0)
+    payload, _, dup = line.sent()
+    assert payload == b"zero" and not dup
+
+
+def test_S9_rate_limit_paces_and_a_long_idle_does_not_stall_it():
+    line = Line(rate_limit=10)
+    line.put(*[b"%d" % n for n in range(5)])
+    sender = line.sender
+    sender.connected(False, 1000)
+    assert line.sent(1000)
+    sender.acked(1, 1010)
+    assert line.sent(1010) is None and line.sent(1099) is None
+    assert line.sent(1100)
+    sender.acked(2, 1100)
+    now = 1100
+    for _ in range(8):
+        now = (now + 86400000) % WRAP
+        sender.overdue(now)
+    assert line.sent(now)
+
+
+def test_delivered_messages_are_reported_with_their_bytes():
+    told = []
+    line = Line(
+        on_delivered=lambda at, n, tag: told.append((bytes(line.ring.buffer[at : at + n]), tag))
+    )
+    line.put(b"a", b"bb")
+    line.sender.connected(False, 0)
+    for packet_id in (1, 2):
+        line.sent()
+        line.sender.acked(packet_id, 0)
+    assert told == [(b"a", line.tag1), (b"bb", line.tag1)]
+
+
+def test_an_unstamped_message_is_prepared_before_it_leaves():
+    line = Line(prepare=lambda at, n, tag: tag & ~TAG_UNSTAMPED)
+    line.ring.append(b"a", 1, line.tag1 | TAG_UNSTAMPED)
+    line.sender.connected(False, 0)
+    line.sent()
+    assert line.ring.head_tag == line.tag1
+
+
+def test_mqtt_espMqttClient_59_nothing_goes_with_the_session():
+    line = Line()
+    line.put(*[b"%d" % n for n in range(10)])
+    line.sender.connected(True, 0)
+    line.sent()
+    line.sender.disconnected()
+    line.sender.connected(False, 0)
+    out = []
+    while True:
+        sent = line.sent()
+        if not sent:
+            break
+        out.append(sent[0])
+        line.sender.acked(sent[1], 0)
+    assert out == [b"%d" % n for n in range(10)]
+
+
+def test_NanoMQ_2432_cut_after_two_delivers_all_twelve():
+    line = Line()
+    line.put(*[b"%d" % n for n in range(12)])
+    got = []
+    for session, count in ((False, 2), (True, 12)):
+        line.sender.connected(session, 0)
+        for _ in range(count):
+            sent = line.sent()
+            if sent is None:
+                break
+            got.append(sent[0])
+            if len(got) != 3 or session:
+                line.sender.acked(sent[1], 0)
+        line.sent()
+        line.sender.disconnected()
+    assert sorted(set(got), key=int) == [b"%d" % n for n in range(12)]
+    assert line.ring.messages() == 0
+
+
+def test_bad_options_name_value_and_limit():
+    line = Line()
+    assert "0" in raises(ValueError, Sender, line.ring, line.topics, 0)
+    assert "1000" in raises(ValueError, Sender, line.ring, line.topics, 20, 1001)
+
+
+def test_no_allocation_from_append_to_acknowledgement():
+    line = Line()
+    sender = line.sender
+    ring = line.ring
+    tag = line.tag1
+    payload = bytes(64)
+    sender.connected(False, 0)
+
+    def work():
+        for n in range(200):
+            ring.append(payload, n & 3, tag)
+            sender.next(n)
+            sender.left(n)
+            if n % 10 == 9:
+                sender.disconnected()
+                sender.connected(n & 1 == 0, n)
+                sender.next(n)
+                sender.left(n)
+            sender.acked(sender.packet_id, n)
+            sender.overdue(n)
+
+    no_alloc(work)
+    assert sender.delivered == 200 and ring.messages() == 0
