@@ -98,8 +98,8 @@ class Link(MQTTClient):
 
     Arguments as for umqtt.simple's MQTTClient, and: `largest` is the largest topic plus payload
     in bytes that will be published, `receive` the largest inbound body kept, `connect_timeout_s`
-    the limit for TCP and for CONNACK each. `on_puback(packet_id)` is called for each PUBACK;
-    `set_callback(f)` sets umqtt's `f(topic, msg)` for inbound messages.
+    the limit for TCP and for CONNACK each. `set_callback(f)` sets umqtt's `f(topic, msg)` for
+    inbound messages; whoever owns the link replaces `on_acknowledged` and `on_flushed`.
     """
 
     def __init__(
@@ -113,12 +113,10 @@ class Link(MQTTClient):
         largest=4096,
         receive=1024,
         connect_timeout_s=10,
-        on_puback=None,
     ):
         super().__init__(client_id, server, port, user, password, keepalive)
         self.state = CLOSED
         self.address = None
-        self._on_puback = on_puback
         self._timeout_s = connect_timeout_s
         self._deadline = None
         self._half_ms = keepalive * 500
@@ -129,9 +127,7 @@ class Link(MQTTClient):
         self._tx_at = self._tx_end = 0
         self._rx = bytearray(256)
         self._inbound = Inbound(self, receive)
-        queue = asyncio.core._io_queue
-        self._readable = _Ready(queue.queue_read)
-        self._writable = _Ready(queue.queue_write)
+        self._readable = self._writable = None
         self._flusher = None
         self._connack = None
         self.skipped = 0
@@ -150,6 +146,9 @@ class Link(MQTTClient):
         self._connack = None
         self._ping_sent_at = None
         self._heard_at = self._spoke_at = now
+        queue = asyncio.core._io_queue
+        self._readable = _Ready(queue.queue_read)
+        self._writable = _Ready(queue.queue_write)
         self._wait_until(CONNECTING, now)
         self.address = socket.getaddrinfo(self.server, self.port, 0, socket.SOCK_STREAM)[0][-1]
         self.sock = sock = socket.socket()
@@ -311,8 +310,7 @@ class Link(MQTTClient):
 
     def on_puback(self, packet_id):
         self._require_up("PUBACK")
-        if self._on_puback:
-            self._on_puback(packet_id)
+        self.on_acknowledged(packet_id)
 
     def on_suback(self, packet_id, code):
         self._require_up("SUBACK")
@@ -329,6 +327,9 @@ class Link(MQTTClient):
             self.cb(bytes(topic), bytes(payload))
         if qos:
             self._send_control(0x40, bytes((packet_id >> 8, packet_id & 0xFF)))
+
+    def on_acknowledged(self, packet_id):
+        """Called for each PUBACK. Meant to be replaced."""
 
     def on_flushed(self):
         """Called when bytes that had to wait have all left. Meant to be replaced."""

@@ -35,9 +35,9 @@ _ERRORS = {
 class Uplink:
     """Keeps `link` connected and moves the ring's messages over it.
 
-    `greetings()` gives the retained messages published on each connect, as (topic, payload)
-    pairs of bytes. `subscriptions` are (topic, qos) pairs, made anew when the broker has lost the
-    session (L7).
+    `network_up()`, if given, tells whether there is a network to connect over. `greetings()` gives
+    the (topic, payload) pairs that are published, retained, on each connect. `subscriptions` are
+    (topic, qos) pairs, made anew when the broker has lost the session (L7).
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Uplink:
         backoff,
         log,
         clean_session=False,
+        network_up=None,
         greetings=tuple,
         subscriptions=(),
     ):
@@ -59,6 +60,7 @@ class Uplink:
         self._backoff = backoff
         self._log = log
         self._clean_session = clean_session
+        self._network_up = network_up
         self._greetings = greetings
         self._subscriptions = subscriptions
         self._task = None
@@ -70,6 +72,7 @@ class Uplink:
         self.attempts = 0
         self.since = 0
         self.waiting_ms = 0
+        link.on_acknowledged = self._acknowledged
         link.on_flushed = self._flushed
 
     # -- sending ---------------------------------------------------------------------------------
@@ -95,8 +98,7 @@ class Uplink:
         except OSError as error:
             self.give_up(self._in_words(error))
 
-    def puback(self, packet_id):
-        """A PUBACK came (S2); to be given to the Link as `on_puback`."""
+    def _acknowledged(self, packet_id):
         if self._sender.acked(packet_id, self._clock.now()):
             self._backoff.reset()
             self.kick()
@@ -111,13 +113,20 @@ class Uplink:
         """Connect, serve, and connect again, for ever."""
         self._task = asyncio.current_task()
         while True:
-            beat()
+            await self._wait_for_network(beat)
             permanent = await self._connection(beat)
             self.waiting_ms = self._backoff.next_ms(permanent)
             self._log.warning(
                 "link down: {}; next try in {} ms".format(self.reason, self.waiting_ms)
             )
             await self._wait(self.waiting_ms, beat)
+
+    async def _wait_for_network(self, beat):
+        beat()
+        while self._network_up and not self._network_up():
+            self.reason = "no network"
+            await asyncio.sleep_ms(200)
+            beat()
 
     async def _wait(self, ms, beat):
         while ms > 0:
@@ -197,8 +206,7 @@ class Uplink:
         if asyncio.current_task() is not self._task:
             self._task.cancel()
 
-    @property
-    def up(self):
+    def is_up(self):
         """True while the broker has accepted us and nothing says otherwise."""
         return self._link.state == UP and self._given_up is None
 

@@ -1,0 +1,86 @@
+"""The way to the network: Wi-Fi on a board, nothing to do on a host.
+
+`Wifi` keeps the station connected: it asks the interface once a second and begins a new attempt
+when one has failed or taken too long. `HostNetwork` is for the unix port and always up.
+`time_of_day` gives the Unix time that the board's clock has kept, or None while it is not set.
+"""
+
+import asyncio
+import time
+
+from micropython import const
+
+from millpond.clock import EARLIEST, unix_seconds
+
+_ATTEMPT_S = const(20)
+
+
+def time_of_day():
+    """Unix time in seconds from the port's clock; None when that was never set."""
+    unix = unix_seconds(int(time.time()), time.gmtime(0)[0])
+    return unix if unix >= EARLIEST else None
+
+
+class HostNetwork:
+    """The network of the computer this runs on."""
+
+    status = "host network"
+
+    def up(self):
+        """True: whether it is really so shows when a connection is made."""
+        return True
+
+    async def run(self, beat):
+        """There is nothing to keep up."""
+        while True:
+            beat()
+            await asyncio.sleep_ms(1000)
+
+
+class Wifi:
+    """Keeps the station `wlan` (a `network.WLAN`) connected to `ssid`."""
+
+    def __init__(self, wlan, ssid, password, log):
+        self._wlan = wlan
+        self._ssid = ssid
+        self._password = password
+        self._log = log
+        self._left_s = 0
+        self.status = "not started"
+
+    def up(self):
+        """Whether the station has an address."""
+        return self._wlan.isconnected()
+
+    async def run(self, beat):
+        """Look after the station, for ever."""
+        was_up = False
+        while True:
+            beat()
+            is_up = self._wlan.isconnected()
+            if is_up != was_up:
+                self._log.info("wifi {}: {}".format("up" if is_up else "down", self._ssid))
+                was_up = is_up
+                self._left_s = 0
+            if not is_up:
+                self._try()
+            self.status = self._in_words(is_up)
+            await asyncio.sleep_ms(1000)
+
+    def _try(self):
+        """Begin an attempt, unless one is under way and has time left."""
+        self._left_s -= 1
+        if self._left_s > 0:
+            return
+        self._left_s = _ATTEMPT_S
+        try:
+            self._wlan.active(True)
+            self._wlan.disconnect()
+            self._wlan.connect(self._ssid, self._password)
+        except OSError as error:
+            self._log.warning("wifi {}: {}".format(self._ssid, error))
+
+    def _in_words(self, is_up):
+        if is_up:
+            return "wifi {} up, {}".format(self._ssid, self._wlan.ifconfig()[0])
+        return "wifi {} not connected (status {})".format(self._ssid, self._wlan.status())

@@ -1,0 +1,196 @@
+"""MQTT packets: exact bytes out, any split of the byte stream in."""
+
+from firmware.mqtt_wire import (
+    Inbound,
+    write_connect,
+    write_publish,
+    write_subscribe,
+)
+from millpond.message import ProtocolError
+
+from tests_host.kit import raises
+
+
+class Heard:
+    """Notes what Inbound calls."""
+
+    def __init__(self):
+        self.calls = []
+
+    def on_connack(self, present, code):
+        self.calls.append(("connack", present, code))
+
+    def on_puback(self, packet_id):
+        self.calls.append(("puback", packet_id))
+
+    def on_suback(self, packet_id, code):
+        self.calls.append(("suback", packet_id, code))
+
+    def on_pingresp(self):
+        self.calls.append(("pingresp",))
+
+    def on_publish(self, topic, payload, qos, retained, packet_id):
+        payload = payload if payload is None else bytes(payload)
+        self.calls.append(("publish", bytes(topic), payload, qos, retained, packet_id))
+
+
+STREAM = (
+    b"\x20\x02\x01\x00"
+    b"\x40\x02\x12\x34"
+    b"\xd0\x00"
+    b"\x90\x03\x00\x07\x01"
+    b"\x31\x06\x00\x01tabc"
+    b"\x32\x07\x00\x01t\x00\x09ab"
+    b"\x30\x03\x00\x01t"
+    b"\x40\x02\xff\xff"
+)
+CALLS = [
+    ("connack", True, 0),
+    ("puback", 0x1234),
+    ("pingresp",),
+    ("suback", 7, 1),
+    ("publish", b"t", b"abc", 0, 1, 0),
+    ("publish", b"t", b"ab", 1, 0, 9),
+    ("publish", b"t", b"", 0, 0, 0),
+    ("puback", 65535),
+]
+
+
+def heard(stream, *pieces, **options):
+    """What is heard when the stream comes in pieces of these sizes, then the rest."""
+    handler = Heard()
+    inbound = Inbound(handler, **options)
+    at = 0
+    for size in pieces:
+        inbound.feed(stream[at : at + size], len(stream[at : at + size]))
+        at += size
+    inbound.feed(stream[at:], len(stream) - at)
+    return handler.calls
+
+
+def refused(stream):
+    return raises(ProtocolError, heard, stream)
+
+
+# -- outbound ------------------------------------------------------------------------------------
+
+
+def test_L2_publish_is_one_packet_with_exact_bytes():
+    buf = bytearray(40)
+    end = write_publish(buf, 0, b"a/b", b"xyz", 0x0102, 1 << 1)
+    assert buf[:end] == b"\x32\x0a\x00\x03a/b\x01\x02xyz"
+    end = write_publish(buf, 2, b"a/b", b"", 9, 1)
+    assert buf[2:end] == b"\x31\x05\x00\x03a/b"
+    end = write_publish(buf, 0, b"t", memoryview(b"q"), 65535, 8 | 2)
+    assert buf[:end] == b"\x3a\x06\x00\x01t\xff\xffq"
+
+
+def test_remaining_length_grows_at_128_and_16384():
+    for size, head in ((122, b"\x7f"), (123, b"\x80\x01"), (16379, b"\x80\x80\x01")):
+        buf = bytearray(size + 20)
+        end = write_publish(buf, 0, b"abc", bytes(size), 0, 0)
+        assert buf[1 : 1 + len(head)] == head
+        assert end == 1 + len(head) + 5 + size
+
+
+def test_L9_strings_are_counted_in_bytes():
+    buf = bytearray(80)
+    topic = "21°C".encode()
+    end = write_publish(buf, 0, topic, "°".encode(), 0, 0)
+    assert buf[:end] == b"\x30\x09\x00\x05" + topic + b"\xc2\xb0"
+    end = write_connect(buf, "né".encode(), 0xC6, 60, ["wé".encode(), b"off", b"u", b"p"])
+    assert buf[:end] == (
+        b"\x10\x1f\x00\x04MQTT\x04\xc6\x00\x3c"
+        b"\x00\x03n\xc3\xa9\x00\x03w\xc3\xa9\x00\x03off\x00\x01u\x00\x01p"
+    )
+
+
+def test_connect_that_does_not_fit_names_both_sizes():
+    message = raises(ValueError, write_connect, bytearray(30), bytes(40), 0, 0, [])
+    assert "57" in message and "30" in message
+
+
+def test_subscribe_bytes():
+    buf = bytearray(20)
+    end = write_subscribe(buf, 0, b"a/#", 0x0304, 1)
+    assert buf[:end] == b"\x82\x08\x03\x04\x00\x03a/#\x01"
+
+
+# -- inbound -------------------------------------------------------------------------------------
+
+
+def test_L4_all_packets_in_one_piece():
+    assert heard(STREAM) == CALLS
+
+
+def test_L4_any_two_cuts_give_the_same():
+    n = len(STREAM)
+    for first in range(n + 1):
+        assert heard(STREAM, first) == CALLS
+        assert heard(STREAM, first, (n - first) // 2) == CALLS
+
+
+def test_L4_single_bytes_give_the_same():
+    assert heard(STREAM, *[1] * len(STREAM)) == CALLS
+
+
+def test_L4_message_larger_than_the_buffer_is_skipped_but_named():
+    big = b"\x32\xac\x02\x00\x01t\x00\x05" + bytes(295)
+    stream = big + b"\x40\x02\x00\x01"
+    expected = [("publish", b"t", None, 1, 0, 5), ("puback", 1)]
+    for cut in (0, 1, 4, 9, 40, 41, 100, len(big)):
+        assert heard(stream, cut, limit=40) == expected
+
+
+def test_L4_message_of_exactly_the_buffer_is_kept():
+    stream = b"\x30\x28\x00\x01t" + b"p" * 37
+    assert heard(stream, limit=40) == [("publish", b"t", b"p" * 37, 0, 0, 0)]
+
+
+def test_L4_malformed_packets_close_with_a_reason():
+    for stream, words in (
+        (b"\x00\x00", "0x00"),
+        (b"\x10\x00", "0x10"),
+        (b"\x41\x02\x00\x01", "0x41"),
+        (b"\x50\x02\x00\x01", "0x50"),
+        (b"\xf0\x00", "0xf0"),
+        (b"\x40\x03\x00\x01\x00", "2 expected"),
+        (b"\x40\x02\x00\x00", "packet id 0"),
+        (b"\xd0\x01\x00", "0 expected"),
+        (b"\x20\x02\x02\x00", "flags"),
+        (b"\x20\x01\x00", "2 expected"),
+        (b"\x90\x02\x00\x01", "3 expected"),
+        (b"\x34\x05\x00\x01t\x00\x01", "QoS 2"),
+        (b"\x36\x05\x00\x01t\x00\x01", "QoS 3"),
+        (b"\x30\x02\x00\x00", "2 bytes"),
+        (b"\x30\x03\x00\x00x", "topic of 0"),
+        (b"\x30\x03\x00\x02t", "topic of 2"),
+        (b"\x32\x05\x00\x02tt\x00", "topic of 2"),
+        (b"\x32\x05\x00\x01t\x00\x00", "packet id 0"),
+        (b"\x30\x80\x80\x80\x80\x01", "more than 4"),
+    ):
+        message = refused(stream)
+        assert words in message, (stream, message)
+
+
+def test_L4_topic_longer_than_the_buffer_is_refused():
+    stream = b"\x30\xc8\x01\x00\x64" + bytes(198)
+    assert "too long" in raises(ProtocolError, heard, stream, limit=40)
+
+
+def test_mongoose_1827_empty_payload_is_a_message():
+    assert heard(b"\x30\x03\x00\x01t") == [("publish", b"t", b"", 0, 0, 0)]
+
+
+def test_L4_random_streams_raise_nothing_but_ProtocolError():
+    state = 4711
+    for _ in range(1500):
+        state = (state * 1103515245 + 12345) & 0x3FFFFFFF
+        stream = bytearray(STREAM)
+        for _ in range(1 + state % 4):
+            state = (state * 1103515245 + 12345) & 0x3FFFFFFF
+            stream[(state >> 8) % len(stream)] = (state >> 20) & 0xFF
+        try:
+            heard(bytes(stream), state % len(stream), limit=24)
+        except ProtocolError as error:
+            assert str(error)
