@@ -71,17 +71,14 @@ def refusal(code):
 class _Ready:
     """Awaits one direction of a socket through the event loop's poller, reusing one object."""
 
-    def __init__(self, queue):
+    def __init__(self, queue, sock):
         self._queue = queue
+        self._sock = sock
         self._armed = False
         self._stop = StopIteration()
 
-    def on(self, sock):
-        self.sock = sock
-        self._armed = False
-        return self
-
     def __iter__(self):
+        self._armed = False
         return self
 
     def __next__(self):
@@ -90,7 +87,7 @@ class _Ready:
             self._stop.__traceback__ = None
             raise self._stop
         self._armed = True
-        self._queue(self.sock)
+        self._queue(self._sock)
 
 
 class Link(MQTTClient):
@@ -146,12 +143,12 @@ class Link(MQTTClient):
         self._connack = None
         self._ping_sent_at = None
         self._heard_at = self._spoke_at = now
-        queue = asyncio.core._io_queue
-        self._readable = _Ready(queue.queue_read)
-        self._writable = _Ready(queue.queue_write)
         self._wait_until(CONNECTING, now)
         self.address = socket.getaddrinfo(self.server, self.port, 0, socket.SOCK_STREAM)[0][-1]
         self.sock = sock = socket.socket()
+        queue = asyncio.core._io_queue
+        self._readable = _Ready(queue.queue_read, sock)
+        self._writable = _Ready(queue.queue_write, sock)
         sock.setblocking(False)
         self._set_nodelay(sock)
         try:
@@ -159,7 +156,7 @@ class Link(MQTTClient):
         except OSError as error:
             if error.errno != errno.EINPROGRESS:
                 raise
-        await self._writable.on(sock)
+        await self._writable
         self._wait_until(GREETING, now)
         self._tx_end = self._write_connect(clean_session)
         self._flush()
@@ -206,11 +203,18 @@ class Link(MQTTClient):
         `topic` and `msg` are bytes, str or a memoryview of bytes. OSError when the link is not up
         or the buffer is full.
         """
+        if self.state != UP:
+            raise OSError(errno.ENOTCONN)
+        if isinstance(topic, str):
+            topic = topic.encode()
+        if isinstance(msg, str):
+            msg = msg.encode()
+        at = self._tx_end
+        tx = self._tx
+        if at + len(topic) + len(msg) + HEAD_MAX > len(tx):
+            raise OSError(errno.ENOBUFS)
         flags = (dup << 3) | (qos << 1) | bool(retain)
-        topic = _utf8(topic)
-        msg = _utf8(msg)
-        at = self._room_for(len(topic) + len(msg) + HEAD_MAX)
-        self._tx_end = write_publish(self._tx, at, topic, msg, packet_id, flags)
+        self._tx_end = write_publish(tx, at, topic, msg, packet_id, flags)
         return self._flush()
 
     def subscribe(self, topic, qos=0, packet_id=1):
@@ -276,7 +280,7 @@ class Link(MQTTClient):
         """Write the rest as the socket takes it. An error shows at the reader, which is waiting."""
         try:
             while self.sock is sock:
-                await self._writable.on(sock)
+                await self._writable
                 if self._write_some():
                     break
             self._flusher = None
@@ -288,8 +292,15 @@ class Link(MQTTClient):
 
     async def wait_msg(self):
         """Wait until something comes, and handle it. OSError when the peer has closed."""
-        await self._readable.on(self.sock)
+        await self._readable
         self.check_msg()
+
+    async def listen(self):
+        """Handle what comes until the connection ends, with the error that ends it."""
+        readable = self._readable
+        while True:
+            await readable
+            self.check_msg()
 
     def check_msg(self):
         """Handle what has come, without waiting."""
@@ -309,7 +320,8 @@ class Link(MQTTClient):
         self._connack = (session_present, code)
 
     def on_puback(self, packet_id):
-        self._require_up("PUBACK")
+        if self.state != UP:
+            self._require_up("PUBACK")
         self.on_acknowledged(packet_id)
 
     def on_suback(self, packet_id, code):

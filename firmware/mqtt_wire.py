@@ -65,7 +65,13 @@ def write_publish(buf, at, topic, payload, packet_id, flags):
     n = len(topic)
     size = len(payload)
     qos = flags & 6
-    at = _write_head(buf, at, _PUBLISH | flags, 2 + n + size + (2 if qos else 0))
+    remaining = n + size + (4 if qos else 2)
+    if remaining > 127:
+        at = _write_head(buf, at, _PUBLISH | flags, remaining)
+    else:
+        buf[at] = _PUBLISH | flags
+        buf[at + 1] = remaining
+        at += 2
     buf[at] = n >> 8
     buf[at + 1] = n & 0xFF
     at += 2
@@ -142,9 +148,11 @@ class Inbound:
             if state == _TYPE:
                 # A whole PUBACK, the packet that comes once a message.
                 if n - i > 3 and buf[i] == _PUBACK and buf[i + 1] == 2:
-                    self._puback((buf[i + 2] << 8) | buf[i + 3])
-                    i += 4
-                    continue
+                    packet_id = (buf[i + 2] << 8) | buf[i + 3]
+                    if packet_id:
+                        i += 4
+                        self._handler.on_puback(packet_id)
+                        continue
                 self._begin(buf[i])
                 i += 1
             elif state == _LENGTH:

@@ -79,29 +79,32 @@ class Uplink:
 
     def kick(self):
         """Send what may be sent now (S1, S9). Never raises for the link's sake."""
-        sender = self._sender
-        link = self._link
-        now = self._clock.now()
         try:
-            while sender.next(now):
-                at = sender.at
-                if not link.publish(
-                    sender.topic,
-                    self._view[at : at + sender.length],
-                    sender.retained,
-                    sender.qos,
-                    sender.dup,
-                    sender.packet_id,
-                ):
-                    return
-                sender.left(now)
+            self._send(self._clock.now())
         except OSError as error:
             self.give_up(self._in_words(error))
 
+    def _send(self, now):
+        sender = self._sender
+        while sender.next(now):
+            at = sender.at
+            if not self._link.publish(
+                sender.topic,
+                self._view[at : at + sender.length],
+                sender.retained,
+                sender.qos,
+                sender.dup,
+                sender.packet_id,
+            ):
+                return
+            sender.left(now)
+
     def _acknowledged(self, packet_id):
-        if self._sender.acked(packet_id, self._clock.now()):
+        """A PUBACK came (S2). Runs within the link's `listen`, which hands on what it raises."""
+        now = self._clock.now()
+        if self._sender.acked(packet_id, now):
+            self._send(now)
             self._backoff.reset()
-            self.kick()
 
     def _flushed(self):
         self._sender.left(self._clock.now())
@@ -167,11 +170,10 @@ class Uplink:
         if not present:
             for topic, qos in self._subscriptions:
                 link.subscribe(topic, qos, self._sender.next_packet_id())
-        self._sender.connected(present, self._clock.now())
-        self.kick()
-        while self._given_up is None:
-            await link.wait_msg()
-        raise OSError(errno.ECONNABORTED)
+        now = self._clock.now()
+        self._sender.connected(present, now)
+        self._send(now)
+        await link.listen()
 
     def _ended(self):
         if self._link.state == UP:
@@ -199,12 +201,11 @@ class Uplink:
             self.kick()
 
     def give_up(self, reason):
-        """Drop the connection for `reason` and make it anew."""
+        """Drop the connection for `reason` and make it anew. Not to be called from within `run`."""
         if self._link.state == CLOSED or self._given_up is not None:
             return
         self._given_up = reason
-        if asyncio.current_task() is not self._task:
-            self._task.cancel()
+        self._task.cancel()
 
     def is_up(self):
         """True while the broker has accepted us and nothing says otherwise."""

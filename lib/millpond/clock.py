@@ -83,9 +83,7 @@ class Clock:
         The bounds keep out what a failed time server answers (0, or the epoch of 1900).
         """
         if not EARLIEST <= unix < LATEST:
-            raise ValueError(
-                "Unix time {}: {} to {} expected".format(unix, EARLIEST, LATEST - 1)
-            )
+            raise ValueError("Unix time {}: {} to {} expected".format(unix, EARLIEST, LATEST - 1))
         self.now()
         start = unix - self.seconds
         self._start_high = start >> 16

@@ -63,7 +63,8 @@ class PagedRing:
 
     After `head` has returned True these describe the next message: `head_at` and `head_length`
     (its payload in `buffer`), `head_tag`, `head_lane`, `head_packet_id` (0 until it was sent) and
-    `head_lost` (how many of its lane were lost just before it, R4).
+    `head_lost` (how many of its lane were lost just before it, R4). `in_flight` is the packet id
+    that waits for its acknowledgement, or 0.
     """
 
     def __init__(self, size, page_size=4096, lanes=1, on_drop=None):
@@ -85,6 +86,7 @@ class PagedRing:
         self._on_drop = on_drop
 
         self.lists = PageLists(pages, lanes)
+        self._first = self.lists.first
         self._read = array("I", bytes(4 * pages))
         self._write = array("I", bytes(4 * pages))
         self._unread = array("H", bytes(2 * pages))
@@ -96,8 +98,9 @@ class PagedRing:
         self._lost_at_end = [0] * lanes
 
         self.seconds = 0
-        self.in_flight = False
+        self.in_flight = 0
         self.pinned = NONE
+        self._head_page = NONE
         self.head_at = self.head_length = self.head_tag = self.head_lane = 0
         self.head_packet_id = self.head_lost = 0
 
@@ -296,46 +299,52 @@ class PagedRing:
         """Find the next message; True when there is one, described by `head_*` (R5)."""
         if self.pinned != NONE:
             return True
+        first = self._first
         lane = self.lanes
         while lane:
             lane -= 1
-            page = self.lists.first[lane]
-            if page == NONE and self._work[lane][_COUNT]:
+            page = first[lane]
+            if page == NONE:
+                if not self._work[lane][_COUNT]:
+                    continue
                 self._close(lane)
-                page = self.lists.first[lane]
-            if page != NONE and self._read[page] != self._write[page]:
-                self._show(lane, page)
-                return True
+                page = first[lane]
+            read = self._read[page]
+            if read == self._write[page]:
+                continue
+            buf = self.buffer
+            at = page * self.page_size + read + _HEADER
+            self.head_at = at
+            self.head_length = (buf[at - 2] << 8) | buf[at - 1]
+            self.head_tag = (buf[at - 6] << 8) | buf[at - 5]
+            self.head_packet_id = (buf[at - 8] << 8) | buf[at - 7]
+            self.head_lane = lane
+            self.head_lost = self._lost[page]
+            self._head_page = page
+            return True
         return False
-
-    def _show(self, lane, page):
-        buf = self.buffer
-        at = page * self.page_size + self._read[page] + _HEADER
-        self.head_at = at
-        self.head_length = (buf[at - 2] << 8) | buf[at - 1]
-        self.head_tag = (buf[at - 6] << 8) | buf[at - 5]
-        self.head_packet_id = (buf[at - 8] << 8) | buf[at - 7]
-        self.head_lane = lane
-        self.head_lost = self._lost[page]
 
     def sent(self, packet_id):
         """The head is in flight as `packet_id` (1 to 65,535), and pinned (R6).
 
         ValueError for another id, without a head, or with one in flight already.
         """
-        if not 1 <= packet_id <= _MAX_PACKET_ID:
-            raise ValueError("packet id {}: 1 to 65535 expected".format(packet_id))
-        if self.in_flight:
-            raise ValueError("packet id {}: {} is in flight".format(packet_id, self.head_packet_id))
+        if self.in_flight or not 0 < packet_id <= _MAX_PACKET_ID:
+            self._refuse_flight(packet_id)
         if self.pinned == NONE:
             if not self.head():
                 raise ValueError("packet id {}: the ring is empty".format(packet_id))
-            self.pinned = self.head_at // self.page_size
+            self.pinned = self._head_page
         at = self.head_at
         self.buffer[at - 8] = packet_id >> 8
         self.buffer[at - 7] = packet_id & 0xFF
         self.head_packet_id = packet_id
-        self.in_flight = True
+        self.in_flight = packet_id
+
+    def _refuse_flight(self, packet_id):
+        if self.in_flight:
+            raise ValueError("packet id {}: {} is in flight".format(packet_id, self.in_flight))
+        raise ValueError("packet id {}: 1 to 65535 expected".format(packet_id))
 
     def retag(self, tag):
         """Give the head another tag (16 bits), such as one without the unstamped mark."""
@@ -348,7 +357,7 @@ class PagedRing:
 
     def ack(self, packet_id):
         """The broker has it: go on to the next. False, and counted, for any other id (R6)."""
-        if not self.in_flight or packet_id != self.head_packet_id:
+        if packet_id != self.in_flight or not packet_id:
             self.stray_acks += 1
             return False
         self.acked[self.head_lane] += 1
@@ -360,14 +369,14 @@ class PagedRing:
 
         It keeps its pin and its `head_packet_id`, for a broker that still knows the session.
         """
-        self.in_flight = False
+        self.in_flight = 0
 
     def drop(self, reason):
         """Set the head aside for `reason` (a word), counted as dropped; False without a head."""
         if not self.head():
             return False
         lane = self.head_lane
-        self.pinned = self.head_at // self.page_size
+        self.pinned = self._head_page
         if self._on_drop:
             self._on_drop(self.head_at, self.head_length, self.head_tag, lane, reason)
         self.dropped[lane] += 1
@@ -379,11 +388,12 @@ class PagedRing:
         page = self.pinned
         lane = self.head_lane
         self.pinned = NONE
-        self.in_flight = False
+        self.in_flight = 0
         read = self._read[page] + self.head_length + _HEADER
         self._read[page] = read
         self._unread[page] -= 1
-        self._lost[page] = lost
+        if lost or self.head_lost:
+            self._lost[page] = lost
         if read == self._write[page] and page != self._work[lane][_RESERVED]:
             self._lost[page] = 0
             self._lose_before(lane, self.lists.next[page], lost)

@@ -19,6 +19,7 @@ from micropython import const
 
 from millpond.clock import add, diff
 from millpond.message import (
+    TAG_QOS_MASK,
     TAG_QOS_SHIFT,
     TAG_RETAINED,
     TAG_TOPIC_MASK,
@@ -66,6 +67,7 @@ class Sender:
         self._session_id = 0
         self._last_id = 0
 
+        self._tag = -1
         self.topic = b""
         self.at = self.length = self.qos = self.packet_id = 0
         self.retained = self.dup = False
@@ -108,32 +110,32 @@ class Sender:
         if tag & TAG_UNSTAMPED and self._prepare:
             tag = self._prepare(ring.head_at, ring.head_length, tag)
             ring.retag(tag)
-        self._take(ring, tag)
+        if tag != self._tag:
+            self._describe(tag)
+        packet_id = ring.head_packet_id
+        if packet_id and packet_id == self._session_id:
+            self.dup = self.qos > 0
+            self.resent += 1
+        else:
+            self.dup = False
+            packet_id = self._last_id + 1 if self._last_id < _MAX_PACKET_ID else 1
+            self._last_id = self._session_id = packet_id
+        ring.sent(packet_id)
+        self.packet_id = packet_id
+        self.at = ring.head_at
+        self.length = ring.head_length
         self.state = LEAVING
         self._since = now
         if self._interval_ms:
             self._not_before = add(now, self._interval_ms)
         return True
 
-    def _take(self, ring, tag):
-        """Describe the head to the link and pin it under its packet id."""
-        packet_id = ring.head_packet_id
-        qos = (tag >> TAG_QOS_SHIFT) & 3
-        if packet_id and packet_id == self._session_id:
-            self.dup = qos > 0
-            self.resent += 1
-        else:
-            self.dup = False
-            self._session_id = 0
-            packet_id = self.next_packet_id()
-            self._session_id = packet_id
-        ring.sent(packet_id)
-        self.packet_id = packet_id
-        self.qos = qos
+    def _describe(self, tag):
+        """Keep what a tag says, which is mostly what the last one said."""
+        self._tag = tag
+        self.qos = (tag & TAG_QOS_MASK) >> TAG_QOS_SHIFT
         self.retained = tag & TAG_RETAINED != 0
         self.topic = self._topics.encoded(tag & TAG_TOPIC_MASK)
-        self.at = ring.head_at
-        self.length = ring.head_length
 
     def left(self, now):
         """All bytes of the message were handed to the network; QoS 0 is complete (S6)."""

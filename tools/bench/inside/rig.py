@@ -1,0 +1,108 @@
+"""The line from `ring.append` to the acknowledgement, as the firmware composes it."""
+
+import asyncio
+import random
+import sys
+import time
+
+from firmware.backoff import Backoff
+from firmware.link import UP, Link
+from firmware.log import Log
+from firmware.uplink import Uplink
+from millpond.batch import F7Writer
+from millpond.clock import Clock
+from millpond.ledger import Ledger
+from millpond.message import NORMAL, TopicTable, make_tag
+from millpond.message_queue import MessageQueue
+from millpond.packer import Packer
+from millpond.paged_ring import PagedRing
+from millpond.sender import Sender
+
+TOPIC = "bench/data"
+PAYLOAD = bytes(64)
+
+
+def address():
+    """Host and port of the broker, from the command line."""
+    return sys.argv[1], int(sys.argv[2])
+
+
+class Line:
+    """Intake, packer, ring, sender and uplink on one connection.
+
+    `send` begins at the ring, `send_all_the_way` at the intake queue.
+    """
+
+    def __init__(self, client_id, log_level="error"):
+        host, port = address()
+        clock = Clock(time.ticks_ms)
+        topics = TopicTable()
+        self._topic = topics.index(TOPIC)
+        self.tag = make_tag(self._topic, 1, False)
+        ledger = Ledger()
+        self.ring = PagedRing(49152, 4096, 4, ledger.lost)
+        self.queue = MessageQueue(64, 96, topics)
+        self.packer = Packer(
+            self.queue, self.ring, clock, ledger, lambda: F7Writer(1, 1), "bench/readings"
+        )
+        self.sender = Sender(self.ring, topics, on_delivered=self._delivered)
+        self.link = Link(client_id, host, port, keepalive=0)
+        self.uplink = Uplink(
+            self.link,
+            self.sender,
+            self.ring,
+            clock,
+            Backoff(10, 100, random.getrandbits),
+            Log(log_level, clock),
+            clean_session=True,
+        )
+        self._left = 0
+        self._from_intake = False
+        self._done = None
+        self._task = None
+
+    async def connect(self):
+        self._done = asyncio.Event()
+        self._task = asyncio.create_task(self.uplink.run(_nothing))
+        while self.link.state != UP:
+            await asyncio.sleep_ms(1)
+
+    async def send(self, n, held=8):
+        """Append and deliver `n` messages, never more than `held` waiting at a time."""
+        self._from_intake = False
+        await self._send(n, held)
+
+    async def send_all_the_way(self, n, held=8):
+        """As `send`, but enqueue each message and let the packer bring it to the ring."""
+        self._from_intake = True
+        await self._send(n, held)
+
+    async def _send(self, n, held):
+        self._done.clear()
+        self._left = n
+        for _ in range(min(n, held)):
+            self._produce()
+        self.uplink.kick()
+        await self._done.wait()
+
+    def _produce(self):
+        self._left -= 1
+        if self._from_intake:
+            self.queue.enqueue(self._topic, PAYLOAD, 1, NORMAL)
+            self.packer.poll(0, True)
+        else:
+            self.ring.append(PAYLOAD, NORMAL, self.tag)
+
+    def _delivered(self, at, length, tag):
+        if self._left:
+            self._produce()
+        elif not self.ring.messages():
+            self._done.set()
+
+    def close(self):
+        self._task.cancel()
+        self.link.close()
+
+
+def _nothing():
+    pass
