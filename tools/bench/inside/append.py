@@ -6,8 +6,9 @@ Each is the least of many short runs: what the code costs, not what the machine 
 import json
 import time
 
-from millpond.paged_ring import PagedRing
 from rig import PAYLOAD
+
+from millpond.paged_ring import PagedRing
 
 _RUNS = 60
 _CALLS = 1000

@@ -6,6 +6,8 @@ import json
 import time
 
 import micropython
+from rig import PAYLOAD, Line
+
 from millpond.batch import F7Writer
 from millpond.clock import Clock
 from millpond.ledger import Ledger
@@ -15,7 +17,6 @@ from millpond.packer import Packer
 from millpond.paged_ring import PagedRing
 from millpond.reading import FLOAT32, pack_reading
 from millpond.sender import Sender
-from rig import PAYLOAD, Line
 
 _CORE_MESSAGES = 20000
 _LINK_MESSAGES = 5000

@@ -8,9 +8,10 @@ import json
 import socket
 import time
 
-from firmware.mqtt_wire import write_connect, write_publish
 from rig import PAYLOAD, TOPIC, Line, address
 from umqtt.simple import MQTTClient
+
+from firmware.mqtt_wire import write_connect, write_publish
 
 _ROUNDS = 15
 _MESSAGES = 3000

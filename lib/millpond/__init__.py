@@ -1,0 +1,29 @@
+"""millpond: store-and-forward for telemetry, the portable core.
+
+Nothing is imported before it is asked for, so that a board spends memory only on what it uses:
+
+    from millpond import MessageQueue, PagedRing
+"""
+
+_WHERE = {
+    "Clock": "clock",
+    "DeliveryWatchdog": "watchdog",
+    "Ledger": "ledger",
+    "Message": "message",
+    "MessageQueue": "message_queue",
+    "Packer": "packer",
+    "PagedRing": "paged_ring",
+    "ProtocolError": "message",
+    "Sender": "sender",
+    "TopicTable": "message",
+}
+
+__all__ = tuple(_WHERE)
+__version__ = "0.1.0"
+
+
+def __getattr__(name):
+    if name not in _WHERE:
+        raise AttributeError(name)
+    module = __import__("millpond." + _WHERE[name], None, None, (name,))
+    return getattr(module, name)
