@@ -57,7 +57,7 @@ class Sender:
             raise ValueError("rate_limit {}: 0 to 1000 a second expected".format(rate_limit))
         self._ring = ring
         self._topics = topics
-        self._ack_timeout_ms = 1000 * ack_timeout_s
+        self.ack_timeout_s = ack_timeout_s
         self._interval_ms = -(-1000 // rate_limit) if rate_limit else 0
         self._on_delivered = on_delivered
         self._prepare = prepare
@@ -174,4 +174,4 @@ class Sender:
             if diff(now, self._not_before) > 0:
                 self._not_before = now
             return False
-        return diff(now, self._since) >= self._ack_timeout_ms
+        return diff(now, self._since) >= 1000 * self.ack_timeout_s

@@ -1,0 +1,71 @@
+"""IndexRings: the order of a queue, kept as slot numbers in circular rings (seed 000, Q3).
+
+There is one ring per lane; each has a head (the next to leave), a tail (the next to be filled) and
+a count, and head and tail wrap by modulo. The numbers of the free slots stand on a stack in the
+upper part of one array, which begins at the number of slots taken. A slot's number stands in
+exactly one ring or among the free ones. There is one slot more than `capacity`, so one is always
+free.
+"""
+
+from array import array
+
+from micropython import const
+
+_LANES = const(4)
+_MAX_CAPACITY = const(65535)
+
+
+class IndexRings:
+    """Four rings for up to `capacity` (1 to 65,535) messages: the order in a MessageQueue."""
+
+    def __init__(self, capacity):
+        if not 1 <= capacity <= _MAX_CAPACITY:
+            raise ValueError("capacity {}: 1 to {} expected".format(capacity, _MAX_CAPACITY))
+        self.capacity = capacity
+        self._rings = [array("H", [0] * capacity) for _ in range(_LANES)]
+        self._heads = [0] * _LANES
+        self._tails = [0] * _LANES
+        self._counts = [0] * _LANES
+        self._free = array("H", range(capacity + 1))
+        self._count = 0
+
+    def __len__(self):
+        return self._count
+
+    def is_empty(self):
+        """True when no message waits; expired ones count until they are dropped."""
+        return self._count == 0
+
+    def is_full(self):
+        """True when `capacity` messages wait."""
+        return self._count == self.capacity
+
+    def fill_percent(self):
+        """Slots taken, in whole percent."""
+        return 100 * self._count // self.capacity
+
+    def _head_slot(self, lane):
+        return self._rings[lane][self._heads[lane]]
+
+    def _slots(self, lane):
+        """A lane's slots in order, as a list: for proofs, not for use on the way."""
+        head = self._heads[lane]
+        return [self._rings[lane][(head + i) % self.capacity] for i in range(self._counts[lane])]
+
+    def check(self):
+        """Prove the invariant; AssertionError says what is wrong."""
+        slots = list(self._free)[self._count :]
+        for lane in range(_LANES):
+            head = self._heads[lane]
+            expect(0 <= head < self.capacity, "lane {}: head {}".format(lane, head))
+            tail = (head + self._counts[lane]) % self.capacity
+            expect(tail == self._tails[lane], "lane {}: tail is not at {}".format(lane, tail))
+            slots += self._slots(lane)
+        expect(sum(self._counts) == self._count, "lanes do not add up to the count")
+        expect(sorted(slots) == list(range(self.capacity + 1)), "slots {}".format(sorted(slots)))
+
+
+def expect(holds, text):
+    """Raise AssertionError with the text unless it holds (an `assert` is gone at -O1)."""
+    if not holds:
+        raise AssertionError(text)
