@@ -29,6 +29,7 @@ from firmware.supervisor import Supervisor
 from firmware.uplink import Uplink
 from millpond.batch import make_writer
 from millpond.clock import Clock, add, diff
+from millpond.health import HealthJudge
 from millpond.ledger import Ledger
 from millpond.message import CRITICAL, LOW, QOS_AT_LEAST_ONCE, TopicTable, make_tag
 from millpond.message_queue import MessageQueue
@@ -63,8 +64,11 @@ class App:
         self.hardware_watchdog = HardwareWatchdog(wdt, config["watchdog.hardware_timeout_s"])
         self.supervisor = Supervisor(self.clock, self.log)
         self.sampling = True
+        self.running = False
         self.worst_lag_ms = 0
         self._lag_ms = 0
+        self.advice = []
+        self._judges = (HealthJudge("the intake"), HealthJudge("the ring"))
         self._stopped = None
         self._add_tasks()
 
@@ -265,6 +269,7 @@ class App:
             if diff(now, checked_at) >= 1000 * self.config["watchdog.check_period_s"]:
                 checked_at = now
                 self._check_delivery(now)
+                self._judge(now)
             unwell = self.supervisor.unwell(now)
             if not unwell:
                 self.hardware_watchdog.feed()
@@ -282,6 +287,15 @@ class App:
                 "nothing delivered for {} s".format(self.config["watchdog.delivery_timeout_s"])
             )
 
+    def _judge(self, now):
+        """Ask how the two stores are doing, and keep the advice for the report (Q10)."""
+        ring = self.ring
+        intake, pages = self._judges
+        in_use = ring.pages - ring.pages_free()
+        found = intake.judge(now, self.queue)
+        found += pages.weigh(now, in_use, ring.pages, report.ring_totals(ring))
+        self.advice = [text for _, text in found]
+
     def _set_clock(self):
         unix = time_of_day()
         if unix is not None:
@@ -295,10 +309,12 @@ class App:
         self._set_clock()
         asyncio.get_event_loop().set_exception_handler(self._on_stray_exception)
         self.hardware_watchdog.guard()
+        self.running = True
         self.supervisor.start()
         try:
             await self._stopped.wait()
         finally:
+            self.running = False
             self.hardware_watchdog.hold()
             await self.supervisor.stop()
 

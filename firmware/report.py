@@ -5,8 +5,10 @@
 """
 
 import gc
+import time
 
 from micropython import const
+from millpond.clock import unix_seconds
 
 from millpond.sender import LEAVING
 
@@ -44,6 +46,7 @@ def gauges(app):
         "ts": clock.unix(),
         "clock_known": clock.known,
         "uptime_s": clock.seconds,
+        "running": app.running,
         "link": _link(app),
         "in_flight": _in_flight(app),
         "intake": _intake(app, now),
@@ -57,9 +60,17 @@ def gauges(app):
         "memory": {"free": gc.mem_free(), "used": gc.mem_alloc()},
         "loop_lag_ms": app.worst_lag_ms,
         "tasks": {task.name: task.restarts for task in app.supervisor.tasks if task.restarts},
-        "unwell": app.supervisor.unwell(now),
+        "unwell": app.supervisor.unwell(now) if app.running else [],
         "last_error": app.log.last_error,
+        "advice": app.advice,
     }
+
+
+def ring_totals(ring):
+    """Messages offered to the ring, lost by it and delivered from it, and no waiting times."""
+    lost = sum(ring.stolen) + sum(ring.dropped) + sum(ring.refused)
+    acked = sum(ring.acked)
+    return acked + lost + ring.messages(), lost, acked, 0
 
 
 def _link(app):
@@ -140,7 +151,7 @@ def _lanes(ring):
 
 def page(g):
     """The status page: what `gauges` gave, as text that a person can read."""
-    return "\n".join(["{:<10}{}".format(name, text) for name, text in _lines(g)])
+    return "\n".join(["{:<12}{}".format(name, text) for name, text in _lines(g)])
 
 
 def _lines(g):
@@ -188,11 +199,14 @@ def _lines(g):
     yield "loop", "late by {} ms at worst".format(g["loop_lag_ms"])
     yield "tasks", _tasks_line(g)
     yield "last error", g["last_error"] or "none"
+    yield "health", g["advice"][0] if g["advice"] else "good"
+    for text in g["advice"][1:]:
+        yield "", text
 
 
 def _since(g):
     if g["clock_known"]:
-        return "up {}; Unix time {}".format(_span(g["uptime_s"]), g["ts"])
+        return "up {}; {}".format(_span(g["uptime_s"]), _date(g["ts"]))
     return "up {}; the time of day is not known yet".format(_span(g["uptime_s"]))
 
 
@@ -260,8 +274,16 @@ def _account_lines(account):
 
 
 def _tasks_line(g):
+    if not g["running"]:
+        return "stopped at the REPL; resume() goes on"
     restarts = ["{} restarted {} times".format(name, g["tasks"][name]) for name in g["tasks"]]
     return "; ".join(g["unwell"] + restarts) or "all well"
+
+
+def _date(unix):
+    """A Unix time as 2026-11-30 20:05:12 UTC."""
+    since_epoch = unix - unix_seconds(0, time.gmtime(0)[0])
+    return "{}-{:02d}-{:02d} {:02d}:{:02d}:{:02d} UTC".format(*time.gmtime(since_epoch)[:6])
 
 
 def _span(seconds):

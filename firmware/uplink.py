@@ -194,7 +194,7 @@ class Uplink:
         except OSError as error:
             reason = self._in_words(error)
         if not reason and self._sender.overdue(now):
-            reason = "no acknowledgement in time"
+            reason = "no acknowledgement within {} s".format(self._sender.ack_timeout_s)
         if reason:
             self.give_up(reason)
         else:

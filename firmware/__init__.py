@@ -1,0 +1,1 @@
+"""The board's application around the millpond core: asyncio, sockets, hardware."""
