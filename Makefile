@@ -1,0 +1,66 @@
+# millpond: `make help` lists what there is to do. Each target sets up what it needs first; once
+# that is done, nothing needs the network.
+
+PORT ?=
+DEMO_SECONDS ?=
+PYTHON ?= python3
+PY := .venv/bin/python
+TOOLS := $(PY) -m tools
+PORT_OPTION := $(if $(PORT),--port $(PORT))
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup mosquitto build deploy repl status vboard demo test bench check lint typecheck \
+	format clean
+
+help: ## Show this list
+	@echo 'millpond: store-and-forward telemetry. Targets:'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo 'PORT=/dev/ttyUSB0 names the board; repl and status also find a running vboard.'
+
+setup: ## Set up .venv, the device library and the types (idempotent)
+	@$(PYTHON) tools/setup.py
+
+mosquitto: setup
+	@$(PYTHON) tools/setup.py mosquitto
+
+build: setup ## Build the tree for a board in build/board, through mpy-cross
+	@$(TOOLS) build
+
+deploy: setup ## Bring the build onto the board at PORT, and see that it runs
+	@$(TOOLS) deploy $(PORT_OPTION)
+
+repl: setup ## Attach to a board's REPL without a reset (Ctrl-C stops the program, Ctrl-] leaves)
+	@$(TOOLS) repl $(PORT_OPTION)
+
+status: setup ## Print a running board's status page, and let it go on
+	@$(TOOLS) status $(PORT_OPTION)
+
+vboard: setup ## Run a virtual board until Ctrl-C, and print its port
+	@$(TOOLS) vboard $(if $(CONFIG),--config $(CONFIG))
+
+demo: setup ## Run the whole line through an outage, and account for every item (DEMO_SECONDS)
+	@$(TOOLS) demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
+
+test: mosquitto ## Run all tests, on CPython and inside MicroPython (TESTS=path for some)
+	@$(PY) -m pytest $(TESTS)
+
+bench: mosquitto ## Run the benchmarks: a table, and build/bench.json
+	@$(TOOLS) bench
+
+check: lint typecheck build ## Lint, types, and the mpy-cross gate
+
+lint: setup ## Check form and style with ruff
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+
+typecheck: setup ## Check the device code's types with pyright
+	@$(PY) -m pyright
+
+format: setup ## Put all files into ruff's form
+	@$(PY) -m ruff check --fix
+	@$(PY) -m ruff format
+
+clean: ## Remove what was built (the environment stays)
+	rm -rf build .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

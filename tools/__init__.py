@@ -1,0 +1,1 @@
+"""The host side of millpond: build, deploy, virtual board, listener, demonstration, benchmarks."""

@@ -1,0 +1,40 @@
+"""The command line: `python -m tools COMMAND`.
+
+Each command is the function `command` of a module, which is imported when it is called, so that
+one command's dependencies are no other's.
+"""
+
+import importlib
+
+import typer
+
+COMMANDS = {
+    "build": ("tools.build", "Build the tree for a board (mpy-cross over every device file)."),
+    "deploy": ("tools.deploy", "Bring the build onto a board."),
+    "repl": ("tools.repl", "Attach to a board's REPL without a reset."),
+    "status": ("tools.status", "Print a running board's status page, and let it go on."),
+    "vboard": ("tools.vboard.command", "Run a virtual board and print its port."),
+    "listen": ("tools.listen", "Subscribe to the boards' topics, decode and show."),
+    "decode": ("tools.decode", "Decode one batch from a file."),
+    "demo": ("tools.demo", "Run the whole line through an outage, and account for every item."),
+    "bench": ("tools.bench", "Run the benchmarks; a table and build/bench.json."),
+    "config-table": ("tools.config_table", "Write the configuration table where it is documented."),
+}
+
+app = typer.Typer(help="millpond's tools for the host.", no_args_is_help=True, add_completion=False)
+_PASS_ALL = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+
+def _register(name: str, module: str, help_line: str) -> None:
+    @app.command(name, help=help_line, context_settings=_PASS_ALL)
+    def run(context: typer.Context) -> None:
+        command = typer.Typer(add_completion=False)
+        command.command()(importlib.import_module(module).command)
+        command(args=context.args, prog_name=f"python -m tools {name}")
+
+
+for _name, (_module, _help) in COMMANDS.items():
+    _register(_name, _module, _help)
+
+if __name__ == "__main__":
+    app(prog_name="python -m tools")

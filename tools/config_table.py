@@ -1,0 +1,70 @@
+"""The configuration's table as others read it: README.md and config.example.json.
+
+Both come from `firmware.config.TABLE`. In README.md the table stands between two markers, and
+only what is between them is replaced.
+"""
+
+import json
+from pathlib import Path
+
+from firmware import config
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+EXAMPLE = ROOT / "config.example.json"
+BEGIN = "<!-- config-table:begin -->"
+END = "<!-- config-table:end -->"
+
+# What the example says for a key that has no default.
+_EXAMPLE_VALUES = {"mqtt.host": "192.168.1.10"}
+
+
+def markdown() -> str:
+    """The README's table: one row a key."""
+    lines = ["| key | default | value | meaning |", "| --- | --- | --- | --- |"]
+    for row in config.TABLE:
+        key, default, help_line = row[0], row[1], row[4]
+        shown = "*must be given*" if default is None else f"`{json.dumps(default)}`"
+        cells = (f"`{key}`", shown, config.expected(row), help_line)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def example() -> str:
+    """The text of config.example.json: every key with its default."""
+    sections: dict[str, dict] = {}
+    for key, default, *_ in config.TABLE:
+        section, name = key.split(".")
+        value = _EXAMPLE_VALUES[key] if default is None else default
+        sections.setdefault(section, {})[name] = value
+    return json.dumps(sections, indent=2) + "\n"
+
+
+def table_in(readme: str) -> str:
+    """What stands between the markers; ValueError unless each is there once, in order."""
+    if readme.count(BEGIN) != 1 or readme.count(END) != 1:
+        raise ValueError(f"README.md: one line {BEGIN} and one line {END} expected")
+    before, _, rest = readme.partition(BEGIN)
+    if END in before:
+        raise ValueError(f"README.md: {BEGIN} expected before {END}")
+    return rest.partition(END)[0].strip("\n")
+
+
+def with_table(readme: str) -> str:
+    """The README with today's table between its markers."""
+    table_in(readme)
+    before, _, rest = readme.partition(BEGIN)
+    return f"{before}{BEGIN}\n{markdown()}\n{END}{rest.partition(END)[2]}"
+
+
+def show() -> None:
+    """Print the table and the example."""
+    print(markdown())
+    print()
+    print(example(), end="")
+
+
+def write() -> None:
+    """Bring README.md and config.example.json up to date."""
+    EXAMPLE.write_text(example(), encoding="utf-8")
+    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,60 @@
+"""How times, values and what a device calls things are shown to a person."""
+
+from datetime import UTC, datetime
+
+from tools._core import UNKNOWN_BELOW
+
+NO_VALUE = "-"
+
+
+def clean(text) -> str:
+    """Text from outside, fit for a terminal: what is not printable becomes a question mark."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(text))
+
+
+def moment(ts: float) -> str:
+    """A reading's timestamp: ISO 8601 in UTC, or how long after the device's start."""
+    if ts < UNKNOWN_BELOW:
+        return f"start+{ts:.0f}s"
+    return datetime.fromtimestamp(ts, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def clock(unix: float) -> str:
+    """The time of day here, of a Unix time."""
+    return datetime.fromtimestamp(unix).strftime("%H:%M:%S")
+
+
+def span(seconds: float) -> str:
+    """A length of time in one unit: 0.4 s, 12 s, 5 min, 3 h, 2 d."""
+    if seconds < 9.95:
+        return f"{max(0.0, seconds):.1f} s"
+    for unit, size, below in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172800)):
+        if seconds < below:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400:.0f} d"
+
+
+def value(reading: dict, with_unit: bool = True) -> str:
+    """A reading's value, or why it has none."""
+    if "status" in reading:
+        return f"status {reading['status']}"
+    if "raw" in reading:
+        return f"raw {reading['raw']}"
+    shown = _one(reading["value"])
+    unit = clean(reading.get("unit") or "") if with_unit else ""
+    return f"{shown} {unit}".rstrip()
+
+
+def tag(reading: dict) -> str:
+    """A reading's name, or the number of a tag that was not announced."""
+    return clean(reading["name"]) if reading["name"] is not None else f"tag {reading['id']}"
+
+
+def _one(value) -> str:
+    if value is None:
+        return NO_VALUE
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_one, value)) + "]"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,135 @@
+"""An MQTT subscription that hands its messages to the thread that asks for them.
+
+paho's own thread receives, acknowledges (QoS 1) and reconnects by itself; `messages()` yields in
+the caller's thread what came, in order. Whatever happens to the connection is told to `say` in a
+line for a person, the first failure and every change, not every attempt. A broker that refuses
+the login ends it, since trying again can't help.
+
+With a `client_id` the broker keeps the session, and so the messages, while the link is down.
+"""
+
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import paho.mqtt.client as mqtt
+
+_RETRY_S = (1, 5)
+_KEEPALIVE_S = 30
+
+
+class Message(NamedTuple):
+    """One message; `received` is the host's Unix time."""
+
+    topic: str
+    payload: bytes
+    received: float
+    retained: bool
+
+
+class Refused(Exception):
+    """The broker answered the login with a refusal; the text says which."""
+
+
+class Subscriber:
+    """Subscribes to `topics` at QoS 1. `subscribed` is set once the broker has confirmed it."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        topics: list[str],
+        user: str = "",
+        password: str = "",
+        client_id: str = "",
+        say: Callable[[str], None] = lambda _line: None,
+    ):
+        self.where = f"{host}:{port}"
+        self.subscribed = threading.Event()
+        self._address = host, port
+        self._topics = [(topic, 1) for topic in topics]
+        self._say = say
+        self._told = ""
+        self._queue: queue.SimpleQueue[Message | Exception] = queue.SimpleQueue()
+        self._client = mqtt.Client(
+            mqtt.CallbackAPIVersion.VERSION2, client_id=client_id, clean_session=not client_id
+        )
+        self._client.reconnect_delay_set(*_RETRY_S)
+        if user:
+            self._client.username_pw_set(user, password or None)
+        self._client.on_connect = self._on_connect
+        self._client.on_connect_fail = self._on_connect_fail
+        self._client.on_disconnect = self._on_disconnect
+        self._client.on_subscribe = self._on_subscribe
+        self._client.on_message = self._on_message
+
+    def __enter__(self) -> "Subscriber":
+        return self.start()
+
+    def __exit__(self, *_exc) -> None:
+        self.stop()
+
+    def start(self) -> "Subscriber":
+        """Begin to connect; returns at once."""
+        self._client.connect_async(*self._address, keepalive=_KEEPALIVE_S)
+        self._client.loop_start()
+        return self
+
+    def stop(self) -> None:
+        """Take leave of the broker and end paho's thread."""
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def messages(self, timeout_s: float | None = None) -> Iterator[Message | None]:
+        """Each message as it comes, and None after every `timeout_s` without one.
+
+        Raises Refused when the broker refuses the login.
+        """
+        while True:
+            try:
+                item = self._queue.get(timeout=timeout_s)
+            except queue.Empty:
+                yield None
+                continue
+            if isinstance(item, Exception):
+                raise item
+            yield item
+
+    # Called in paho's thread.
+
+    def _tell(self, line: str) -> None:
+        if line != self._told:
+            self._told = line
+            self._say(line)
+
+    def _on_connect(self, client, _userdata, _flags, reason, _properties) -> None:
+        if reason.is_failure:
+            self._queue.put(Refused(f"the broker at {self.where} refuses: {reason}"))
+            client.disconnect()
+            return
+        client.subscribe(self._topics)
+
+    def _on_subscribe(self, _client, _userdata, _mid, reasons, _properties) -> None:
+        refused = [reason for reason in reasons if reason.is_failure]
+        if refused:
+            self._queue.put(Refused(f"the broker at {self.where}: subscription {refused[0]}"))
+            return
+        self.subscribed.set()
+        self._tell(f"connected to {self.where}")
+
+    def _on_connect_fail(self, _client, _userdata) -> None:
+        self._tell(f"no broker at {self.where} ({_in_words(sys.exc_info()[1])}); trying again")
+
+    def _on_disconnect(self, _client, _userdata, _flags, reason, _properties) -> None:
+        if self.subscribed.is_set() and reason.is_failure:
+            self._tell(f"connection to {self.where} lost ({reason}); trying again")
+
+    def _on_message(self, _client, _userdata, message) -> None:
+        self._queue.put(Message(message.topic, message.payload, time.time(), bool(message.retain)))
+
+
+def _in_words(error: BaseException | None) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
