@@ -132,18 +132,17 @@ class Link(MQTTClient):
 
     # -- connecting ------------------------------------------------------------------------------
 
-    async def connect(self, clean_session=True, now=0):
+    async def connect(self, clean_session=True):
         """Connect to the broker; True when it has kept our session (L7).
 
         OSError when the network fails, MQTTException(code) when the broker refuses,
         ProtocolError when it speaks nonsense. The caller must `close` the link on any of them.
         """
+        self.close()
         self._inbound.reset()
-        self._tx_at = self._tx_end = 0
         self._connack = None
         self._ping_sent_at = None
-        self._heard_at = self._spoke_at = now
-        self._wait_until(CONNECTING, now)
+        self.state = CONNECTING
         self.address = socket.getaddrinfo(self.server, self.port, 0, socket.SOCK_STREAM)[0][-1]
         self.sock = sock = socket.socket()
         queue = asyncio.core._io_queue
@@ -157,7 +156,8 @@ class Link(MQTTClient):
             if error.errno != errno.EINPROGRESS:
                 raise
         await self._writable
-        self._wait_until(GREETING, now)
+        self.state = GREETING
+        self._deadline = None
         self._tx_end = self._write_connect(clean_session)
         self._flush()
         while self._connack is None:
@@ -165,13 +165,7 @@ class Link(MQTTClient):
         session_present, code = self._connack
         if code:
             raise MQTTException(code)
-        self.state = UP
-        self._deadline = None
         return session_present
-
-    def _wait_until(self, state, now):
-        self.state = state
-        self._deadline = add(now, 1000 * self._timeout_s)
 
     @staticmethod
     def _set_nodelay(sock):
@@ -318,6 +312,9 @@ class Link(MQTTClient):
         if code and session_present:
             raise ProtocolError("CONNACK refuses and names a session")
         self._connack = (session_present, code)
+        if not code:
+            # At once, for messages of a kept session may follow in the same bytes.
+            self.state = UP
 
     def on_puback(self, packet_id):
         if self.state != UP:
@@ -363,11 +360,13 @@ class Link(MQTTClient):
         if self._spoke:
             self._spoke = False
             self._spoke_at = now
-        if self._deadline is not None:
-            if diff(now, self._deadline) >= 0:
+        if self.state != UP:
+            if self._deadline is None:
+                self._deadline = add(now, 1000 * self._timeout_s)
+            elif diff(now, self._deadline) >= 0:
                 return _WAITS[self.state].format(self._timeout_s)
             return None
-        if self.state != UP or not self._half_ms:
+        if not self._half_ms:
             return None
         if self._ping_sent_at is not None:
             if diff(now, self._ping_sent_at) >= max(self._half_ms, _MIN_PING_MS):

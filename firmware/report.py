@@ -8,8 +8,8 @@ import gc
 import time
 
 from micropython import const
-from millpond.clock import unix_seconds
 
+from millpond.clock import unix_seconds
 from millpond.sender import LEAVING
 
 _BAR = const(20)
@@ -50,7 +50,7 @@ def gauges(app):
         "link": _link(app),
         "in_flight": _in_flight(app),
         "intake": _intake(app, now),
-        "ring": _ring(app.ring),
+        "ring": _ring(app.ring, app.packer.open_readings()),
         "lanes": _lanes(app.ring),
         "items": items(app),
         "watchdog": {
@@ -122,8 +122,9 @@ def _intake(app, now):
     }
 
 
-def _ring(ring):
+def _ring(ring, open_readings):
     return {
+        "open_readings": open_readings,
         "messages": ring.messages(),
         "bytes": ring.bytes_held(),
         "fill": ring.fill_percent(),

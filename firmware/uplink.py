@@ -161,7 +161,7 @@ class Uplink:
 
     async def _serve(self, beat):
         link = self._link
-        present = await link.connect(self._clean_session, self._clock.now())
+        present = await link.connect(self._clean_session)
         self.connects += 1
         self.since = self._clock.seconds
         self._log.info("link up: {}, session {}".format(self.where, "kept" if present else "new"))

@@ -163,7 +163,7 @@ class Proxy:
     async def _enter(self, mode: str) -> None:
         self.mode = mode
         if mode == PASS:
-            pass
+            self._faults.clear()
         if mode == STALL:
             self._faults.flow.clear()
         else:

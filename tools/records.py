@@ -3,7 +3,8 @@
 A `Decoder` is fed every message below a prefix and gives a list of JSON-able dicts for each. It
 remembers what each device announced about its tags, since a 0xF7 batch does not say which type
 its values have. Nothing a device sends makes it raise: what can't be understood becomes a record
-of type "malformed" with the reason, and is counted.
+of type "malformed" with the reason, and is counted. An empty payload is no fault: it is how a
+retained message is taken back.
 
 A reading has no "type" and these members, and "status" where there is no value:
 
@@ -132,11 +133,11 @@ class Decoder:
         return records
 
     def _tags(self, _what: str, payload: bytes, head: dict) -> list[dict]:
-        tags = self.tags[head["device"]] = parse_tags(payload)
+        tags = self.tags[head["device"]] = parse_tags(payload) if payload else {}
         return [{"type": "tags", **head, "tags": [tag.name for tag in tags.values()]}]
 
     def _report(self, what: str, payload: bytes, head: dict) -> list[dict]:
-        return [{"type": what, **head, "data": _json(payload)}]
+        return [{"type": what, **head, "data": _json(payload) if payload else {}}]
 
     def _alert(self, what: str, payload: bytes, head: dict) -> list[dict]:
         data = _json(payload)

@@ -46,7 +46,7 @@ def run(*command: str | Path, why: str) -> None:
 
 def requirements() -> dict[str, list[str]]:
     """What each of the three is made of, from pyproject.toml."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036
         raise SetupError(f"Python 3.11 or later is needed; this is {sys.version.split()[0]}")
     import tomllib
 

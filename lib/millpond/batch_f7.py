@@ -40,7 +40,7 @@ class F7Writer:
         if not 0 <= serial <= 4294967295:
             raise ValueError("serial {}: 0 to 4294967295 expected".format(serial))
         self._device = device_type.to_bytes(2, "big") + serial.to_bytes(4, "big")
-        self._buf = b""
+        self._buf = bytearray()
         self.at = self._pos = self._limit = 0
         self._groups = self._group_at = self._group_count = 0
         self._seconds = -1
@@ -212,7 +212,7 @@ def _believable(data, at, room, least, what):
 
 
 def _skip_group(buf, pos, end):
-    """The position behind the group at `pos`, or `end` if it would pass it."""
+    """The position behind the group at `pos`; near or past `end` if the group is cut short."""
     left = _get32(buf, pos + _GROUP_COUNT_AT)
     pos += _GROUP_HEAD
     while left and pos + _STATUS_SIZE <= end:
@@ -223,7 +223,7 @@ def _skip_group(buf, pos, end):
             pos += _VALUE_HEAD + buf[pos + 3] * buf[pos + 4]
         else:
             return end
-    return end if left else pos
+    return pos
 
 
 def _get32(buf, at):

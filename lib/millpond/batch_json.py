@@ -49,7 +49,7 @@ class JsonWriter:
     """
 
     def __init__(self, device_type=0, serial=0):
-        self._buf = b""
+        self._buf = bytearray()
         self.at = self._pos = self._limit = 0
         self.count = 0
         self.unstamped = False

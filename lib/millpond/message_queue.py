@@ -177,7 +177,7 @@ class MessageQueue(IndexRings):
         self._counts[lane] += 1
         self._count += 1
         self.stats.took_in(self._count)
-        if self._new_expiry:
+        if self._new_flags & _MORTAL:
             self._mortal = True
         if lane > self._top:
             self._top = lane

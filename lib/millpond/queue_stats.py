@@ -65,7 +65,8 @@ class QueueStats:
         self._carried = [0] * _COUNTERS
         self._window_start = -1
         self._window_dequeued = 0
-        self._last_window = (0, 1)
+        self._rate_dequeued = 0
+        self._rate_ms = 1
 
     @property
     def dropped(self):
@@ -93,8 +94,7 @@ class QueueStats:
     @property
     def throughput(self):
         """Messages dequeued per second over the last window; 0.0 before its end."""
-        dequeued, ms = self._last_window
-        return dequeued * 1000 / ms
+        return self._rate_dequeued * 1000 / self._rate_ms
 
     def took_in(self, count):
         """A message came in, and now there are `count`."""
@@ -134,6 +134,7 @@ class QueueStats:
             return
         dequeued = self.dequeued
         if self._window_start >= 0 and ms > 0:
-            self._last_window = (dequeued - self._window_dequeued, ms)
+            self._rate_dequeued = dequeued - self._window_dequeued
+            self._rate_ms = ms
         self._window_start = now
         self._window_dequeued = dequeued

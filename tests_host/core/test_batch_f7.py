@@ -235,7 +235,12 @@ def test_reader_takes_empty_batches_empty_groups_and_values_without_any():
 
 def test_reader_refuses_a_batch_cut_short_anywhere_and_trailing_bytes():
     for length in range(len(GOLDEN)):
-        assert "after" not in raises(BatchError, decode_f7, GOLDEN[:length])
+        text = raises(BatchError, decode_f7, GOLDEN[:length])
+        assert "the batch ends at" in text or "are left" in text or "at least 5" in text
+    only = b"\xf7\0\0\0\1" + group(b"\0\0\0\1", b"\0\0\0\1", b"\0\1\0\2\4" + bytes(8))
+    assert decode_f7(only)[0][3] == [(1, 0, 4, bytes(8))]
+    for length in range(len(only) - 8, len(only)):
+        assert "the batch ends at" in raises(BatchError, decode_f7, only[:length])
     for extra in (b"\0", b"\xf7", GOLDEN):
         assert "after the last group" in raises(BatchError, decode_f7, GOLDEN + extra)
 

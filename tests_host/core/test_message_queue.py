@@ -52,6 +52,11 @@ def test_Q1_expiry_that_falls_on_0_is_not_taken_for_never():
     queue.enqueue("t", b"x", ttl_ms=10, now=WRAP - 10)
     assert not queue.dequeue(message, 0)
     assert queue.stats.expired == 1
+    queue.enqueue("t", b"x", ttl_ms=10, now=WRAP - 10)
+    assert queue.expire(WRAP - 1) == 0 and queue.expire(0) == 1
+    queue.enqueue("t", b"x", ttl_ms=10, now=WRAP - 10)
+    queue.enqueue("t", b"y")
+    assert queue.enqueue("t", b"z", now=0) and queue.stats.refused == 0
 
 
 def test_Q1_ids_are_unique_and_wrap_from_the_last_to_1():
@@ -415,6 +420,7 @@ def test_Q7_longest_ttl_is_kept_to_the_millisecond():
     queue = MessageQueue(2, 8)
     for start in (0, 123456789, WRAP - 1):
         queue.enqueue("t", b"x", ttl_ms=MAX_TTL_MS, now=start)
+        assert queue.peek((start - 1) % WRAP) and queue.peek(start)
         assert queue.expire(add(start, MAX_TTL_MS - 1)) == 0
         assert queue.expire(add(start, MAX_TTL_MS)) == 1
 
@@ -709,55 +715,65 @@ def test_Q11_payload_of_exactly_the_slot_size_fits():
 # -- nothing is allocated --------------------------------------------------------------------------
 
 
-def busy(queue, message, payload, rounds):
+def times(start):
+    """Four moments for `busy`, which the first ttl of 50 ms divides in two and two."""
+    return [add(start, ms) for ms in (0, 1, 60, 64)]
+
+
+def busy(queue, message, payload, rounds, t):
     """Every hot path of a queue of 3, with every way a full one can answer.
 
     The rounds are in here because this function, with its long calls, has a frame on the heap.
     """
     for _ in range(rounds):
-        queue.enqueue(0, payload, 1, LOW, False, 0, 1000)
-        queue.enqueue("t", payload, 1, NORMAL, True, 50, 1000)
-        queue.enqueue(0, payload, 2, LOW, False, 0, 1000)
-        queue.enqueue(0, payload, 2, HIGH, False, 0, 1001)
-        queue.enqueue(0, payload, 2, LOW, False, 0, 1001)
-        queue.enqueue(0, payload, 2, HIGH, False, 0, 1060)
-        queue.enqueue(0, payload, 2, HIGH, False, 0, 1060)
-        queue.enqueue(0, payload, 2, CRITICAL, False, 0, 1060)
-        queue.enqueue(0, payload, 2, LOW, False, 0, 1060)
-        queue.peek(1061)
-        queue.pop(1062)
-        queue.dequeue(message, 1063)
-        queue.pop(1064)
-        queue.peek(1064)
-        queue.pop(1064)
+        queue.enqueue(0, payload, 1, LOW, False, 0, t[0])
+        queue.enqueue("t", payload, 1, NORMAL, True, 50, t[0])
+        queue.enqueue(0, payload, 2, LOW, False, 0, t[0])
+        queue.enqueue(0, payload, 2, HIGH, False, 0, t[1])
+        queue.enqueue(0, payload, 2, LOW, False, 0, t[1])
+        queue.enqueue(0, payload, 2, HIGH, False, 0, t[2])
+        queue.enqueue(0, payload, 2, HIGH, False, 0, t[2])
+        queue.enqueue(0, payload, 2, CRITICAL, False, 0, t[2])
+        queue.enqueue(0, payload, 2, LOW, False, 0, t[2])
+        queue.peek(t[3])
+        queue.pop(t[3])
+        queue.dequeue(message, t[3])
+        queue.pop(t[3])
+        queue.peek(t[3])
+        queue.pop(t[3])
+
+
+def every_case():
+    """A queue of 3 for each overflow, and the moments for it: early, at the wrap and late."""
+    for overflow in OVERFLOWS:
+        for start in (1000, WRAP // 2 - 30, WRAP - 100, WRAP - 62, WRAP - 30):
+            queue = MessageQueue(3, 16, overflow=overflow)
+            queue.topics.index("t")
+            yield queue, times(start)
 
 
 def test_Q_hot_paths_allocate_nothing_under_a_locked_heap():
-    for overflow in OVERFLOWS:
-        queue = MessageQueue(3, 16, overflow=overflow)
-        queue.topics.index("t")
-        message = Message(16)
-        payload = bytes(16)
+    message = Message(16)
+    payload = bytes(16)
+    for queue, t in every_case():
 
-        def all_paths(queue=queue, message=message, payload=payload):
-            for i in range(20):
-                busy(queue, message, payload, 1)
-                queue.expire(1100 + i)
+        def all_paths(queue=queue, t=t):
+            for _ in range(20):
+                busy(queue, message, payload, 1, t)
+                queue.expire(t[3])
 
         no_alloc(all_paths)
         queue.check()
         stats = queue.stats
         assert stats.enqueued and stats.dequeued and stats.expired and stats.refused
-        assert bool(stats.displaced) == (overflow != "reject")
+        assert bool(stats.displaced) == (queue._overflow != "reject")
 
 
 def test_Q_hot_paths_take_no_frame_from_the_heap():
-    for overflow in OVERFLOWS:
-        queue = MessageQueue(3, 16, overflow=overflow)
-        queue.topics.index("t")
-        message = Message(16)
-        payload = bytes(16)
-        leaves_the_heap_alone(lambda q=queue, m=message, p=payload: busy(q, m, p, 50))
+    message = Message(16)
+    payload = bytes(16)
+    for queue, t in every_case():
+        leaves_the_heap_alone(lambda queue=queue, t=t: busy(queue, message, payload, 50, t))
         queue.check()
         assert queue.stats.dequeued and queue.stats.refused and queue.stats.expired
 
@@ -769,5 +785,5 @@ def test_Q_buffer_is_made_once_and_never_changes_its_size():
     size = len(buffer)
     message = Message(16)
     for _ in range(5):
-        busy(queue, message, b"0123456789abcdef", 1)
+        busy(queue, message, b"0123456789abcdef", 1, times(0))
     assert queue.buffer is buffer and len(buffer) == size and len(message.payload) == 16

@@ -2,7 +2,6 @@
 
 from array import array
 
-from millpond import reading
 from millpond.message import ProtocolError
 from millpond.reading import (
     BOOL,
@@ -10,6 +9,8 @@ from millpond.reading import (
     INT8,
     INT16,
     INT32,
+    KIND_SIZES,
+    RECORD_HEAD,
     UINT8,
     UINT16,
     UINT32,
@@ -72,9 +73,9 @@ def test_values_at_the_limits_of_their_kind_and_one_beyond():
         (UINT32, 0, 4294967295),
     )
     for kind, lowest, highest in limits:
-        size = reading.KIND_SIZES[kind]
+        size = KIND_SIZES[kind]
         for value in (lowest, highest):
-            raw = packed(1, kind, value, 0)[reading.RECORD_HEAD :]
+            raw = packed(1, kind, value, 0)[RECORD_HEAD:]
             assert interpret(kind, size, raw) == (value,)
         for value in (lowest - 1, highest + 1):
             text = raises(ValueError, packed, 1, kind, value, 0)

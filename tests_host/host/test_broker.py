@@ -111,7 +111,7 @@ def test_freeze_keeps_connections_and_answers_nothing(tmp_path):
             assert broker.running
             broker.thaw()
             client.settimeout(WAIT_S)
-            assert client.recv(4) == bytes.fromhex("20012000")
+            assert client.recv(4) == bytes.fromhex("20020000")
 
 
 def test_frozen_broker_can_be_stopped(tmp_path):

@@ -139,6 +139,15 @@ def test_malformed_is_a_record_with_its_reason_and_counted(what, data, reason):
     assert decoder.malformed == {"mill": 1}
 
 
+def test_a_retained_message_can_be_taken_back():
+    decoder = Decoder("pond")
+    decoder.feed("pond/mill/tags", announcement(), NOW)
+    assert decoder.feed("pond/mill/tags", b"", NOW)[0]["tags"] == []
+    assert decoder.feed("pond/mill/status", b"", NOW)[0]["data"] == {}
+    assert decoder.tags["mill"] == {}
+    assert not decoder.malformed
+
+
 def test_a_bad_announcement_leaves_the_old_one():
     decoder = Decoder("pond")
     decoder.feed("pond/mill/tags", announcement(), NOW)

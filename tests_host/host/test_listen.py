@@ -28,11 +28,7 @@ from tools.proxy import Proxy
 from tools.records import Decoder
 from tools.subscriber import Subscriber
 
-LISTEN = [
-    sys.executable,
-    "-c",
-    "import typer; from tools.listen import command; typer.run(command)",
-]
+LISTEN = [sys.executable, "-m", "tools", "listen"]
 WAIT_S = 30
 
 

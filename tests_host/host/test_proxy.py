@@ -190,6 +190,21 @@ def test_silent_accepts_and_never_answers(pair, proxy):
         mute.sendall(b"hello??")
         assert_silent(mute)
     proxy.wait_for(lambda p: p.open == 1, WAIT_S)
+    assert proxy.bytes[UP] == 7
+
+
+def test_restore_calls_off_what_was_ordered(pair, proxy):
+    near, end = pair
+    puback = b"\x40\x02\x00\x01"
+    proxy.drop(UP)
+    proxy.delay(60)
+    proxy.swallow(DOWN, PUBACK)
+    proxy.reset_after(1, DOWN)
+    proxy.restore()
+    near.sendall(b"up")
+    assert receive(end, 2) == b"up"
+    end.sendall(puback)
+    assert receive(near, 4) == puback
 
 
 def test_split_sends_single_bytes(pair, proxy):

@@ -42,14 +42,14 @@ class Rig:
         self.downs: list[tuple[str, int]] = []
         self._changed = threading.Condition()
         self._answers: list[dict] = []
-        self._killed = False
+        self._killed = self._ended = False
 
     def __enter__(self) -> "Rig":
         env = micropython_env()
         if self._path:
             env["MICROPYPATH"] = f"{self._path}:{env['MICROPYPATH']}"
         self.process = subprocess.Popen(
-            [micropython_command(), "-X", "heapsize=4M", str(self.script), json.dumps(self.options)],
+            [micropython_command(), "-X", "heapsize=4M", str(self.script)],
             cwd=ROOT,
             env=env,
             stdin=subprocess.PIPE,
@@ -60,6 +60,7 @@ class Rig:
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        self.process.stdin.write(json.dumps(self.options) + "\n")
         return self
 
     def __exit__(self, kind, *_exc) -> None:
@@ -67,7 +68,7 @@ class Rig:
         try:
             self.process.wait(WAIT_S)
         finally:
-            self._end()
+            self._reap()
         if kind is None:
             assert not self.strays(), self.strays()
             assert self._killed or self.process.returncode == 0, self.events[-20:]
@@ -75,9 +76,9 @@ class Rig:
     def kill(self) -> None:
         """End it without a word to anybody, as a power cut does."""
         self._killed = True
-        self._end()
+        self._reap()
 
-    def _end(self) -> None:
+    def _reap(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -138,8 +139,7 @@ class Rig:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def _wait(self, condition, what: str) -> None:
-        ended = lambda: self.process.poll() is not None and not self._reader.is_alive()  # noqa: E731
-        self._changed.wait_for(lambda: condition() or ended(), WAIT_S)
+        self._changed.wait_for(lambda: condition() or self._ended, WAIT_S)
         assert condition(), f"{what}: not within {WAIT_S} s; last: {self.events[-8:]}"
 
     def _read(self) -> None:
@@ -152,6 +152,7 @@ class Rig:
                 self._note(event)
                 self._changed.notify_all()
         with self._changed:
+            self._ended = True
             self._changed.notify_all()
 
     def _note(self, event: dict) -> None:

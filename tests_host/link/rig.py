@@ -2,9 +2,9 @@
 
     PagedRing -> Sender -> Uplink/Link -> the broker (or what stands in its place)
 
-Its options come as JSON in the first argument. Each line of standard input is an order,
-{"do": name, ...}, for the method `do_<name>`; its answer is the line {"done": name, ...} on
-standard output. Between them stand the events: {"log": text} for each line of the log, {"inbound":
+The first line of standard input has its options as JSON. Each further line is an order, {"do":
+name, ...}, for the method `do_<name>`; its answer is the line {"done": name, ...} on standard
+output. Between them stand the events: {"log": text} for each line of the log, {"inbound":
 topic, ...} for each message received, {"stray": text} for an exception that escaped a task.
 
 Messages are numbered from 0; each payload repeats its number. `advance` lets the clock jump, so
@@ -251,5 +251,5 @@ async def guarded(job):
 
 if __name__ == "__main__":
     options = dict(OPTIONS)
-    options.update(json.loads(sys.argv[1]))
+    options.update(json.loads(sys.stdin.readline()))
     asyncio.run(Rig(options).run())

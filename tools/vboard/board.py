@@ -30,16 +30,17 @@ class VirtualBoard:
     def start(self, timeout: float = 10) -> "VirtualBoard":
         """Switch on; returns when boot.py is about to run. VirtualBoardError when it cannot."""
         self._thread.start()
-        self._supervisor.ready.wait(timeout)
-        if not self._thread.is_alive() or not self._supervisor.ready.is_set():
+        ready = self._supervisor.ready.wait(timeout)
+        if not ready or self._supervisor.failure:
             self.stop()
-            raise VirtualBoardError(f"the board does not start: {self.output()[-2000:]}")
+            reason = self._supervisor.failure or f"nothing ran after {timeout} s"
+            raise VirtualBoardError(f"{reason}: {self.output()[-2000:]}")
         return self
 
     def stop(self) -> None:
         """Switch off; the port is gone. Does nothing the second time."""
-        if self._thread.is_alive():
-            self._supervisor.post(None)
+        self._supervisor.post(None)
+        if self._thread.ident:
             self._thread.join()
 
     def __enter__(self) -> "VirtualBoard":
@@ -52,6 +53,11 @@ class VirtualBoard:
     def alive(self) -> bool:
         """Whether the board is on."""
         return self._thread.is_alive()
+
+    @property
+    def pid(self) -> int:
+        """The process id of MicroPython, 0 between two of them."""
+        return self._supervisor.pid()
 
     @property
     def boots(self) -> int:

@@ -4,7 +4,6 @@ The flash is a directory that stays from one run to the next. The port is printe
 build/vboard.port while the board runs, where `repl` and `status` find it.
 """
 
-import json
 import os
 import signal
 import time
@@ -13,13 +12,12 @@ from typing import Annotated
 
 import typer
 
-from tools import ports, tree
-from tools.build import BOARD, EXAMPLE, PROJECT, BuildError, build
+from tools import ports
+from tools.build import PROJECT, BuildError
 from tools.vboard.board import HEAP, VirtualBoard, VirtualBoardError
+from tools.vboard.flash import configuration, make_flash
 
 FLASH = PROJECT / "build" / "vboard"
-CONFIG = "config.json"
-
 _SHOW_S = 0.1
 
 _HOW = """\
@@ -27,31 +25,6 @@ virtual board at {port}
   mpremote connect {port} resume repl     its REPL (Ctrl-C stops the program, Ctrl-] leaves)
   make status                                  its status page
 Ctrl-C here switches it off."""
-
-
-def make_flash(
-    root: Path, *, config: str | None = None, source: bool = False, built: Path = BOARD
-) -> Path:
-    """Build, and deploy to the directory `root`; `config` is the text of its config.json."""
-    build(built, source=source)
-    tree.install(built, root)
-    if config is not None:
-        (root / CONFIG).write_text(config)
-    return root
-
-
-def _configuration(root: Path, given: Path | None) -> str | None:
-    """The configuration to put into flash: the file given, nothing where flash has one, the
-    project's config.json, or else the example with a broker on this computer."""
-    if given:
-        return given.read_text()
-    if (root / CONFIG).exists():
-        return None
-    if (PROJECT / CONFIG).exists():
-        return (PROJECT / CONFIG).read_text()
-    example = json.loads((PROJECT / EXAMPLE).read_text())
-    example["mqtt"]["host"] = "127.0.0.1"
-    return json.dumps(example, indent=2)
 
 
 def _run(board: VirtualBoard, quiet: bool) -> None:
@@ -75,7 +48,7 @@ def command(
     """Run a virtual board until Ctrl-C."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        make_flash(root, config=_configuration(root, config), source=source)
+        make_flash(root, config=configuration(root, config), source=source)
         with VirtualBoard(root, heap=heap) as board:
             ports.VBOARD_PORT.write_text(f"{board.port} {os.getpid()}\n")
             typer.echo(_HOW.format(port=board.port))

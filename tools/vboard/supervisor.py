@@ -32,6 +32,7 @@ from tools.vboard.serial_port import FULL, SerialPort
 PWRON_RESET, HARD_RESET, WDT_RESET, SOFT_RESET = 1, 2, 3, 5
 CAUSES = {PWRON_RESET: "power on", HARD_RESET: "reset", WDT_RESET: "watchdog"}
 
+_PROMPT = b">>> "
 _RAW_PROMPT = b"raw REPL; CTRL-B to exit\r\n>"
 _RAW_ENDINGS = (b"OK\r\n", b"\x04\x04")
 _LONE_NEWLINE = re.compile(rb"(?<!\r)\n")
@@ -54,35 +55,50 @@ class Supervisor:
         self.log = ConsoleLog()
         self.serial = SerialPort()
         self.ready = threading.Event()
+        self.failure = ""
         self.boots = 0
         self._uart = Line()
         self._wire = Line()
         self._orders: queue.SimpleQueue = queue.SimpleQueue()
         self._bell_read, self._bell = os.pipe()
+        self._bell_lock = threading.Lock()
         self._wifi = b"W"
         self._failed_starts = 0
         self._clear()
 
     def run(self) -> None:
         """The thread's work, until `post(None)` or until MicroPython cannot be started."""
-        reason = "the board is off"
         try:
             self._hard_reset(PWRON_RESET)
             while self._step():
                 pass
         except (VirtualBoardError, OSError) as error:
-            reason = str(error)
+            self.failure = str(error)
         finally:
             self._end_process()
-            self.log.close(reason)
+            self.log.close(self.failure or "the board is off")
+            self._close()
             self.ready.set()
-            for end in (self.serial, self._uart, self._wire):
-                end.close()
+
+    def pid(self) -> int:
+        """MicroPython's process id, 0 between two runs."""
+        process = self._process
+        return process.pid if process else 0
 
     def post(self, call) -> None:
-        """Have `call()` done by the thread; None ends it."""
-        self._orders.put(call)
-        os.write(self._bell, b".")
+        """Have `call()` done by the thread; None ends it. Ignored when the thread has ended."""
+        with self._bell_lock:
+            if self._bell is not None:
+                self._orders.put(call)
+                os.write(self._bell, b".")
+
+    def _close(self) -> None:
+        for end in (self.serial, self._uart, self._wire):
+            end.close()
+        with self._bell_lock:
+            os.close(self._bell_read)
+            os.close(self._bell)
+            self._bell = None
 
     def set_wifi(self, code: bytes) -> None:
         """Tell the stand-in for `network` its new state (see inside/wire.py)."""
@@ -117,6 +133,8 @@ class Supervisor:
         self._from_wire()
         if self._uart in readable:
             self._from_board(self._uart.read(FULL))
+            if not self._alive and self._tail == _PROMPT:
+                raise VirtualBoardError("MicroPython cannot run the board's code")
         if self.serial in readable:
             self.from_client(self.serial.read())
         if self._process in readable:
@@ -239,7 +257,7 @@ class Supervisor:
         if not started:
             self._failed_starts += 1
             if self._failed_starts >= _STARTS:
-                raise VirtualBoardError(f"MicroPython does not start: {self.log.text()[-2000:]}")
+                raise VirtualBoardError("MicroPython does not start")
         if code < 0 or not started:
             self._show(f"\r\nMicroPython ended with code {code}\r\n".encode())
             self._hard_reset(HARD_RESET)

@@ -23,7 +23,11 @@ def run(namespace):
     sys.path[:] = ["", ".frozen", "/lib"]
     sys.argv[:] = [""]
     wire.say("hello")
-    booted = _run_file("boot.py", namespace)
+    booted = False
+    try:
+        booted = _run_file("boot.py", namespace)
+    except KeyboardInterrupt:
+        pass
     if os.getenv("VBOARD_RAW") == "1":
         wire.ask("booted")
     elif booted:

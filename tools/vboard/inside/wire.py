@@ -39,7 +39,10 @@ def ask(line):
     _state["go"] = False
     say(line)
     while not _state["go"]:
-        _take()
+        try:
+            _take()
+        except KeyboardInterrupt:
+            pass
 
 
 def feed():
