@@ -34,13 +34,13 @@ class MicroPythonFailure(Exception):
 class MicroPythonTest(pytest.Item):
     """One logic test function, run in a MicroPython process of its own."""
 
-    def __init__(self, *, function: str, **kwargs):
+    def __init__(self, *, tested: str, **kwargs):
         super().__init__(**kwargs)
-        self.function = function
+        self.tested = tested
 
     def runtest(self):
         command = [micropython_command(), "-X", "heapsize=8M"]
-        command += [str(HERE / "run_in_micropython.py"), str(self.path), self.function]
+        command += [str(HERE / "run_in_micropython.py"), str(self.path), self.tested]
         done = subprocess.run(
             command,
             env=micropython_env(),
@@ -71,7 +71,7 @@ class LogicModule(pytest.Module):
             yield item
             if isinstance(item, pytest.Function):
                 yield MicroPythonTest.from_parent(
-                    self, name=f"{item.name}[micropython]", function=item.originalname
+                    self, name=f"{item.name}[micropython]", tested=item.originalname
                 )
 
 

@@ -23,7 +23,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name):
-    if name not in _WHERE:
+    try:
+        module = __import__("millpond." + _WHERE.get(name, name), None, None, (name,))
+    except ImportError:
         raise AttributeError(name)
-    module = __import__("millpond." + _WHERE[name], None, None, (name,))
-    return getattr(module, name)
+    return getattr(module, name) if name in _WHERE else module

@@ -32,7 +32,6 @@ from millpond.message import MAX_SLOT_SIZE, NORMAL, TopicTable
 from millpond.queue_stats import CLEARED, DISPLACED, EXPIRED, REFUSED, QueueStats
 
 # A slot's header: id in two halves, creation, expiry, length, topic, flags.
-_HEADER_FORMAT = "<HHIIHBB"
 _CREATED = const(4)
 _EXPIRY = const(8)
 _LENGTH = const(12)
@@ -147,6 +146,7 @@ class MessageQueue(IndexRings):
         self._new_expiry = 0
         if ttl_ms:
             self._new_flags |= _MORTAL
+            self._mortal = True
             self._new_expiry = add(self._new_created, ttl_ms)
         self._write(payload)
         if self._count == self.capacity and not self._make_room(priority):
@@ -177,8 +177,6 @@ class MessageQueue(IndexRings):
         self._counts[lane] += 1
         self._count += 1
         self.stats.took_in(self._count)
-        if self._new_flags & _MORTAL:
-            self._mortal = True
         if lane > self._top:
             self._top = lane
         low = self._id_low

@@ -25,12 +25,12 @@ A loss always lies between two pages of a lane or before the unread rest of its 
 number per page, "lost just before what is unread here", is enough to say of each surviving
 message how many were lost before it (`head_lost`).
 
-Lists of a lane's state are indexed by the constants _AT … _RESERVED below. Nothing is allocated
-after construction.
+A lane's state is a list, indexed by the constants _AT … _HEAD below. Nothing is allocated after
+construction. What runs for each message is also written so that its frame (arguments, locals and
+stack) stays within 11 words: MicroPython takes a larger one from the heap at each call.
 """
 
 from array import array
-from struct import pack_into
 
 from micropython import const
 
@@ -50,6 +50,8 @@ _COUNT = const(2)  # messages in the work page
 _PAGE = const(3)  # the work page, or NONE
 _RESERVED = const(4)  # the page with the open reservation, or NONE
 _SIZE = const(5)  # the size of that reservation
+_TAG = const(6)  # the tag in the header below
+_HEAD = const(7)  # the header of the next message: 8 bytes, ready to be copied
 
 STOLEN = "stolen"
 
@@ -94,7 +96,9 @@ class PagedRing:
         self._born = array("I", bytes(4 * pages))
 
         # Four whatever `lanes`, so that one comparison serves `append` for room and for the lane.
-        self._work = [[_HEADER, 0, 0, NONE, NONE, 0] for _ in range(_MAX_LANES)]
+        self._work = [
+            [_HEADER, 0, 0, NONE, NONE, 0, 0, bytearray(_HEADER)] for _ in range(_MAX_LANES)
+        ]
         self._lost_at_end = [0] * lanes
 
         self.seconds = 0
@@ -120,21 +124,35 @@ class PagedRing:
         range, or a reservation is open on the lane; nothing changes then.
         """
         work = self._work[lane & 3]
-        at = work[_AT]
-        end = at + len(payload)
+        end = work[_AT] + len(payload)
         if end > work[_END] or lane >> 2 or tag >> 16:
-            self._check_message(end - at, lane, tag)
-            if not self._turn(lane):
-                self.refused[lane] += 1
-                self._lost_at_end[lane] += 1
+            if not self._make_room(len(payload), lane, tag):
                 return False
-            at = work[_AT]
-            end = at + len(payload)
-        self._view[at:end] = payload
-        pack_into(">HHI", self.buffer, at - _HEADER, 0, tag, end - at)
+            end = work[_AT] + len(payload)
+        self._view[work[_AT] : end] = payload
+        if tag != work[_TAG]:
+            self._set_tag(work, tag)
+        work[_HEAD][6] = len(payload) >> 8
+        work[_HEAD][7] = len(payload) & 0xFF
+        self._view[work[_AT] - _HEADER : work[_AT]] = work[_HEAD]
         work[_AT] = end + _HEADER
         work[_COUNT] += 1
         return True
+
+    def _make_room(self, size, lane, tag):
+        """Open a new work page for a message; False when there is none, counted as refused."""
+        self._check_message(size, lane, tag)
+        if self._turn(lane):
+            return True
+        self.refused[lane] += 1
+        self._lost_at_end[lane] += 1
+        return False
+
+    @staticmethod
+    def _set_tag(work, tag):
+        work[_TAG] = tag
+        work[_HEAD][2] = tag >> 8
+        work[_HEAD][3] = tag & 0xFF
 
     def room(self, lane=0):
         """The largest payload in bytes that fits the lane's work page now; 0 without one."""
@@ -165,7 +183,11 @@ class PagedRing:
             raise ValueError("commit of {} bytes: {} are reserved".format(n, work[_SIZE]))
         if tag >> 16:
             raise ValueError("tag {}: 0 to 65535 expected".format(tag))
-        pack_into(">HHI", self.buffer, work[_AT] - _HEADER, 0, tag, n)
+        self._set_tag(work, tag)
+        header = work[_HEAD]
+        header[6] = n >> 8
+        header[7] = n & 0xFF
+        self._view[work[_AT] - _HEADER : work[_AT]] = header
         work[_AT] += n + _HEADER
         if work[_PAGE] == page:
             work[_COUNT] += 1

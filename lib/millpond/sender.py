@@ -41,8 +41,8 @@ class Sender:
     `topics` is the TopicTable that tags refer to. `ack_timeout_s` is how long an acknowledgement
     may take (S5). `rate_limit` is in messages a second, 0 for as fast as they are acknowledged
     (S9). `on_delivered(at, length, tag)` is called for each message the broker has, while its
-    payload still stands in the ring's buffer. `prepare(at, length, tag)` is called for a message
-    tagged unstamped and gives its tag anew.
+    payload still stands in the ring's buffer. `prepare(at, length, tag)` is called before a
+    message tagged unstamped leaves for the first time, and gives its tag anew.
 
     After `next` has returned True these describe what to send: `topic` (bytes), `at` and
     `length` (payload in the ring's buffer), `qos`, `retained`, `dup` and `packet_id`.
@@ -107,7 +107,7 @@ class Sender:
         if not ring.head():
             return False
         tag = ring.head_tag
-        if tag & TAG_UNSTAMPED and self._prepare:
+        if tag & TAG_UNSTAMPED and self._prepare and not ring.head_packet_id:
             tag = self._prepare(ring.head_at, ring.head_length, tag)
             ring.retag(tag)
         if tag != self._tag:

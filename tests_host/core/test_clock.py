@@ -1,7 +1,6 @@
 """Clock: the tick wrap, the epochs, and time that is not yet known."""
 
 from millpond.clock import Clock, add, diff, unix_seconds
-
 from tests_host.kit import no_alloc, raises
 
 RING = 1 << 30

@@ -1,7 +1,6 @@
 """PagedRing against the requirements R1-R8 and R11, and against a model of plain lists."""
 
 from millpond.paged_ring import STOLEN, PagedRing
-
 from tests_host.kit import no_alloc, raises
 
 

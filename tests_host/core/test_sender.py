@@ -4,7 +4,6 @@ from millpond import sender as states
 from millpond.message import TAG_UNSTAMPED, TopicTable, make_tag
 from millpond.paged_ring import PagedRing
 from millpond.sender import Sender
-
 from tests_host.kit import no_alloc, raises
 
 WRAP = 1 << 30

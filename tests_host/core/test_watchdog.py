@@ -1,7 +1,6 @@
 """DeliveryWatchdog: connected, something pending, nothing delivered."""
 
 from millpond.watchdog import DeliveryWatchdog
-
 from tests_host.kit import raises
 
 WRAP = 1 << 30
