@@ -25,7 +25,7 @@ A loss always lies between two pages of a lane or before the unread rest of its 
 number per page, "lost just before what is unread here", is enough to say of each surviving
 message how many were lost before it (`head_lost`).
 
-A lane's state is a list, indexed by the constants _AT … _HEAD below. Nothing is allocated after
+A lane's state is a list, indexed by the constants _AT … _LENGTH below. Nothing is allocated after
 construction. What runs for each message is also written so that its frame (arguments, locals and
 stack) stays within 11 words: MicroPython takes a larger one from the heap at each call.
 """
@@ -50,8 +50,9 @@ _COUNT = const(2)  # messages in the work page
 _PAGE = const(3)  # the work page, or NONE
 _RESERVED = const(4)  # the page with the open reservation, or NONE
 _SIZE = const(5)  # the size of that reservation
-_TAG = const(6)  # the tag in the header below
-_HEAD = const(7)  # the header of the next message: 8 bytes, ready to be copied
+_HEAD = const(6)  # the header of the last message: 8 bytes, ready for one like it
+_TAG = const(7)  # the tag in it
+_LENGTH = const(8)  # the payload size in it
 
 STOLEN = "stolen"
 
@@ -97,7 +98,7 @@ class PagedRing:
 
         # Four whatever `lanes`, so that one comparison serves `append` for room and for the lane.
         self._work = [
-            [_HEADER, 0, 0, NONE, NONE, 0, 0, bytearray(_HEADER)] for _ in range(_MAX_LANES)
+            [_HEADER, 0, 0, NONE, NONE, 0, bytearray(_HEADER), 0, 0] for _ in range(_MAX_LANES)
         ]
         self._lost_at_end = [0] * lanes
 
@@ -125,34 +126,37 @@ class PagedRing:
         """
         work = self._work[lane & 3]
         end = work[_AT] + len(payload)
-        if end > work[_END] or lane >> 2 or tag >> 16:
-            if not self._make_room(len(payload), lane, tag):
+        if end > work[_END] or tag != work[_TAG] or len(payload) != work[_LENGTH] or lane >> 2:
+            if not self._make_ready(len(payload), lane, tag):
                 return False
             end = work[_AT] + len(payload)
         self._view[work[_AT] : end] = payload
-        if tag != work[_TAG]:
-            self._set_tag(work, tag)
-        work[_HEAD][6] = len(payload) >> 8
-        work[_HEAD][7] = len(payload) & 0xFF
         self._view[work[_AT] - _HEADER : work[_AT]] = work[_HEAD]
         work[_AT] = end + _HEADER
         work[_COUNT] += 1
         return True
 
-    def _make_room(self, size, lane, tag):
-        """Open a new work page for a message; False when there is none, counted as refused."""
+    def _make_ready(self, size, lane, tag):
+        """Make room and the header for a message; False when there is no room, counted."""
         self._check_message(size, lane, tag)
-        if self._turn(lane):
+        work = self._work[lane]
+        self._make_header(work, size, tag)
+        if work[_AT] + size <= work[_END] or self._turn(lane):
             return True
         self.refused[lane] += 1
         self._lost_at_end[lane] += 1
         return False
 
     @staticmethod
-    def _set_tag(work, tag):
+    def _make_header(work, size, tag):
+        """Make the header of a message; it serves until one differs from the last."""
         work[_TAG] = tag
-        work[_HEAD][2] = tag >> 8
-        work[_HEAD][3] = tag & 0xFF
+        work[_LENGTH] = size
+        header = work[_HEAD]
+        header[2] = tag >> 8
+        header[3] = tag & 0xFF
+        header[6] = size >> 8
+        header[7] = size & 0xFF
 
     def room(self, lane=0):
         """The largest payload in bytes that fits the lane's work page now; 0 without one."""
@@ -177,17 +181,10 @@ class PagedRing:
         """Make the first `n` reserved bytes a message. ValueError beyond the reservation (R3)."""
         work = self._work[lane]
         page = work[_RESERVED]
-        if page == NONE:
-            raise ValueError("lane {}: no open reservation to commit".format(lane))
-        if not 0 <= n <= work[_SIZE]:
-            raise ValueError("commit of {} bytes: {} are reserved".format(n, work[_SIZE]))
-        if tag >> 16:
-            raise ValueError("tag {}: 0 to 65535 expected".format(tag))
-        self._set_tag(work, tag)
-        header = work[_HEAD]
-        header[6] = n >> 8
-        header[7] = n & 0xFF
-        self._view[work[_AT] - _HEADER : work[_AT]] = header
+        if page == NONE or not 0 <= n <= work[_SIZE] or tag >> 16:
+            self._refuse_commit(n, lane, tag)
+        self._make_header(work, n, tag)
+        self._view[work[_AT] - _HEADER : work[_AT]] = work[_HEAD]
         work[_AT] += n + _HEADER
         if work[_PAGE] == page:
             work[_COUNT] += 1
@@ -196,6 +193,14 @@ class PagedRing:
             self._unread[page] += 1
             self._closed_in[lane] += 1
         self._end_reservation(lane, page)
+
+    def _refuse_commit(self, n, lane, tag):
+        if self._work[lane][_RESERVED] == NONE:
+            raise ValueError("lane {}: no open reservation to commit".format(lane))
+        if tag >> 16:
+            raise ValueError("tag {}: 0 to 65535 expected".format(tag))
+        reserved = self._work[lane][_SIZE]
+        raise ValueError("commit of {} bytes: {} are reserved".format(n, reserved))
 
     def cancel(self, lane=0):
         """Give an open reservation up; without one, nothing happens."""
