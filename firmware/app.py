@@ -197,6 +197,8 @@ class App:
         add("link", self.uplink.run, 1000 * self.config["mqtt.connect_timeout_s"] + _SLACK_MS)
         add("health", self._report_health, _SLACK_MS)
         add("watcher", self._watch, _SLACK_MS)
+        if self.config["log.status_s"]:
+            add("status", self._log_status, _SLACK_MS)
 
     def _sampler(self, sensor, outlet):
         """The task that reads one sensor on its period, without drift."""
@@ -259,6 +261,16 @@ class App:
             if left_s <= 0:
                 left_s = self.config["health.period_s"]
                 self.packer.put(json.dumps(report.gauges(self)).encode(), LOW, self._health_tag)
+
+    async def _log_status(self, beat):
+        left_s = 0
+        while True:
+            beat()
+            if left_s <= 0:
+                left_s = self.config["log.status_s"]
+                self.log.info(report.line(self))
+            left_s -= 1
+            await asyncio.sleep_ms(1000)
 
     async def _watch(self, beat):
         """Both watchdogs: of the deliveries, and of the tasks."""

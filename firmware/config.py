@@ -14,6 +14,8 @@ ConfigError that tells a person all that is wrong, one line each. No password ap
 A board loads through `settings.load`, which takes this module out of memory again.
 """
 
+from errno import ENOENT
+
 from firmware import strict_json
 from firmware.settings import Config, ConfigError, is_secret, shown
 
@@ -41,8 +43,8 @@ TABLE = (
     ("mqtt.backoff_min_s", 1, INT, (1, 3600), "First wait before a reconnect, s"),
     ("mqtt.backoff_max_s", 120, INT, (1, 3600), "Longest wait before a reconnect, s"),
     ("send.rate_limit", 0, INT, (0, 10000), "Messages/s at most; 0 = as fast as acknowledged"),
-    ("intake.slots", 128, INT, (32, 4096), "Messages that wait to be packed"),
-    ("intake.slot_bytes", 96, INT, (64, 1024), "Largest reading or alert, bytes"),
+    ("intake.slots", 64, INT, (32, 4096), "Messages that wait to be packed"),
+    ("intake.slot_bytes", 96, INT, (64, 4096), "Largest reading or alert, bytes"),
     ("intake.topics", 16, INT, (8, 256), "Different topics"),
     (
         "intake.overflow",
@@ -51,8 +53,8 @@ TABLE = (
         ("displace", "reject", "oldest"),
         "A full intake drops: lowest priority, the new one, or the oldest if none is lower",
     ),
-    ("ring.bytes", 49152, INT, (384, 4194304), "Memory for what waits to be sent, bytes"),
-    ("ring.page_bytes", 4096, INT, (128, 65536), "Page of the ring, bytes"),
+    ("ring.bytes", 24576, INT, (6144, 4194304), "Memory for what waits to be sent, bytes"),
+    ("ring.page_bytes", 2048, INT, (2048, 65536), "Page: largest message, bytes"),
     ("batch.encoding", "f7", CHOICE, ("f7", "json"), "Form of readings on the wire"),
     ("batch.max_readings", 50, INT, (1, 1000), "Readings in a batch at most"),
     ("batch.max_age_ms", 5000, INT, (0, 3600000), "Longest wait for a batch to fill, ms"),
@@ -66,6 +68,7 @@ TABLE = (
     ("board.enabled", True, BOOL, None, "Readings of the board about itself"),
     ("board.period_ms", 10000, INT, (100, 3600000), "Board: period of its readings, ms"),
     ("log.level", "info", CHOICE, ("error", "warning", "info", "debug"), "What is logged"),
+    ("log.status_s", 60, INT, (0, 86400), "Period of the status line on the console, s; 0 = off"),
 )
 
 # The second is at least so many times the first.
@@ -80,7 +83,6 @@ _BATCH_BYTES = {"f7": (32, 1), "json": (96, 6)}
 
 _LARGEST_FILE = 8192
 _LONGEST_SHOWN = 40
-_ENOENT = 2
 _JSON_NAMES = {list: "[...]", dict: "{...}", type(None): "null"}
 
 
@@ -143,7 +145,7 @@ def _read(path):
         with open(path, "rb") as file:
             text = file.read(_LARGEST_FILE + 1)
     except OSError as error:
-        if error.errno == _ENOENT:
+        if error.errno == ENOENT:
             raise ConfigError(
                 "{}: there is no such file; make it from config.example.json, "
                 "with your mqtt.host".format(path)

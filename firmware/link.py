@@ -117,6 +117,7 @@ class Link(MQTTClient):
         self._timeout_s = connect_timeout_s
         self._deadline = None
         self._half_ms = keepalive * 500
+        self._ping_limit_ms = max(self._half_ms, _MIN_PING_MS)
         self._heard_at = self._spoke_at = 0
         self._heard = self._spoke = False
         self._ping_sent_at = None
@@ -261,9 +262,9 @@ class Link(MQTTClient):
         return False
 
     def _write_some(self):
-        self._spoke = True
         written = self.sock.write(self._tx, self._tx_at, self._tx_end - self._tx_at)
         if written:
+            self._spoke = True
             self._tx_at += written
         if self._tx_at < self._tx_end:
             return False
@@ -369,8 +370,8 @@ class Link(MQTTClient):
         if not self._half_ms:
             return None
         if self._ping_sent_at is not None:
-            if diff(now, self._ping_sent_at) >= max(self._half_ms, _MIN_PING_MS):
-                return "no answer to a ping within {} ms".format(self._half_ms)
+            if diff(now, self._ping_sent_at) >= self._ping_limit_ms:
+                return "no answer to a ping within {} ms".format(self._ping_limit_ms)
         elif (
             diff(now, self._heard_at) >= self._half_ms or diff(now, self._spoke_at) >= self._half_ms
         ):

@@ -150,6 +150,20 @@ def _lanes(ring):
     }
 
 
+def line(app):
+    """The state in one line, for the console's log."""
+    account = items(app)
+    return "link {}, intake {}/{}, ring {} %, held {}, delivered {}, dropped {}".format(
+        "up" if app.uplink.is_up() else "down",
+        len(app.queue),
+        app.queue.capacity,
+        app.ring.fill_percent(),
+        account["held"],
+        account["delivered"],
+        sum(account["dropped"].values()),
+    )
+
+
 def page(g):
     """The status page: what `gauges` gave, as text that a person can read."""
     return "\n".join(["{:<12}{}".format(name, text) for name, text in _lines(g)])

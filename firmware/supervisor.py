@@ -88,14 +88,14 @@ class Supervisor:
         ]
 
     async def stop(self):
-        """Cancel every task and wait for its end."""
+        """Cancel every task and wait for its end.
+
+        A task may take a cancellation for one of its own, so each is cancelled until it ends.
+        """
         for task in self._running:
-            task.cancel()
-        for task in self._running:
-            try:
-                await task
-            except asyncio.CancelledError:
-                pass
+            while not task.done():
+                task.cancel()
+                await asyncio.sleep_ms(0)
         self._running = []
 
     def unwell(self, now):

@@ -2,10 +2,11 @@
 
     DOWN --wait--> CONNECTING --CONNACK--> UP --lost--> DOWN ...
 
-`run` holds one connection at a time and waits between them. `kick` sends what may be sent now:
-it is called after every append, acknowledgement and connect. `tick` looks at all deadlines;
-when one has passed it makes `run` give the connection up, by cancelling its wait. Whatever ends a
-connection ends here, with its reason in words in `reason`.
+`run` holds one connection at a time and waits between them. Each begins with the greetings and
+subscriptions, one behind the other as the socket takes them; only then is the Sender let loose.
+`kick` sends what may be sent now: it is called after every append, acknowledgement and connect.
+`tick` looks at all deadlines; when one has passed it makes `run` give the connection up, by
+cancelling its wait. Whatever ends a connection ends here, with its reason in words in `reason`.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from firmware.link import CLOSED, PERMANENT, UP, refusal
 from millpond.message import ProtocolError
 
 _EPIPE = const(32)  # the errno module of MicroPython lacks it
-_NAME_UNKNOWN = const(-2)  # what getaddrinfo raises
+_NO_ADDRESS = "no address found for {}"
 
 _ERRORS = {
     errno.ECONNREFUSED: "connection refused: no broker listens at {}",
@@ -28,7 +29,10 @@ _ERRORS = {
     errno.ETIMEDOUT: "no answer from {}",
     errno.ENOBUFS: "the send buffer is full: {} takes no data",
     errno.ENOTCONN: "the connection to {} is gone",
-    _NAME_UNKNOWN: "the name in {} is not known",
+    # What getaddrinfo raises, on a port by port basis; the unix port raises a text.
+    -2: _NO_ADDRESS,
+    -200: _NO_ADDRESS,
+    -202: _NO_ADDRESS,
 }
 
 
@@ -64,6 +68,8 @@ class Uplink:
         self._greetings = greetings
         self._subscriptions = subscriptions
         self._task = None
+        self._beat = None
+        self._opening = iter(())
         self._given_up = None
         self.where = "{}:{}".format(link.server, link.port)
         self.reason = "not connected yet"
@@ -82,6 +88,8 @@ class Uplink:
         try:
             self._send(self._clock.now())
         except OSError as error:
+            if asyncio.current_task() is self._task:
+                raise  # out of a callback of `listen`, which ends with it
             self.give_up(self._in_words(error))
 
     def _send(self, now):
@@ -108,16 +116,21 @@ class Uplink:
 
     def _flushed(self):
         self._sender.left(self._clock.now())
-        self.kick()
+        try:
+            self._proceed()
+        except OSError as error:
+            self.give_up(self._in_words(error))
 
     # -- connections -----------------------------------------------------------------------------
 
     async def run(self, beat):
         """Connect, serve, and connect again, for ever."""
         self._task = asyncio.current_task()
+        self._beat = beat
+        self._ended()
         while True:
             await self._wait_for_network(beat)
-            permanent = await self._connection(beat)
+            permanent = await self._connection()
             self.waiting_ms = self._backoff.next_ms(permanent)
             self._log.warning(
                 "link down: {}; next try in {} ms".format(self.reason, self.waiting_ms)
@@ -137,12 +150,12 @@ class Uplink:
             await asyncio.sleep_ms(min(ms, 1000))
             ms -= 1000
 
-    async def _connection(self, beat):
+    async def _connection(self):
         """One connection from beginning to end; True when its failure is permanent."""
         self._given_up = None
         self.attempts += 1
         try:
-            await self._serve(beat)
+            await self._serve()
         except asyncio.CancelledError:
             if self._given_up is None:
                 self.reason = "stopped"
@@ -159,21 +172,31 @@ class Uplink:
             self._ended()
         return False
 
-    async def _serve(self, beat):
+    async def _serve(self):
         link = self._link
         present = await link.connect(self._clean_session)
         self.connects += 1
         self.since = self._clock.seconds
         self._log.info("link up: {}, session {}".format(self.where, "kept" if present else "new"))
+        self._opening = self._open(present)
+        self._proceed()
+        await link.listen()
+
+    def _open(self, present):
+        """Greet and subscribe, a packet a step; each step yields whether it has left entirely."""
         for topic, payload in self._greetings():
-            link.publish(topic, payload, True)
+            yield self._link.publish(topic, payload, True)
         if not present:
             for topic, qos in self._subscriptions:
-                link.subscribe(topic, qos, self._sender.next_packet_id())
-        now = self._clock.now()
-        self._sender.connected(present, now)
-        self._send(now)
-        await link.listen()
+                yield self._link.subscribe(topic, qos, self._sender.next_packet_id())
+        self._sender.connected(present, self._clock.now())
+
+    def _proceed(self):
+        """Go on with the opening, and behind it with the ring. `_flushed` takes up what waits."""
+        for left in self._opening:
+            if not left:
+                return
+        self._send(self._clock.now())
 
     def _ended(self):
         if self._link.state == UP:
@@ -185,9 +208,13 @@ class Uplink:
     # -- deadlines -------------------------------------------------------------------------------
 
     def tick(self):
-        """Look at every deadline of the link; to be called a few times a second (L3, L6, S5)."""
-        if self._link.state == CLOSED:
+        """Look at every deadline of the link; to be called a few times a second (L3, L6, S5).
+
+        While that is done the task of `run` cannot wait for ever, so this beats for it.
+        """
+        if self._link.state == CLOSED or self._given_up is not None:
             return
+        self._beat()
         now = self._clock.now()
         try:
             reason = self._link.overdue(now)
@@ -212,7 +239,7 @@ class Uplink:
         return self._link.state == UP and self._given_up is None
 
     def _in_words(self, error):
-        text = _ERRORS.get(error.errno)
+        text = _ERRORS.get(error.errno, _NO_ADDRESS if "addrinfo" in str(error) else None)
         if text:
             return text.format(self.where)
         return "network error {}: {}".format(error.errno, errno.errorcode.get(error.errno, error))

@@ -1,11 +1,14 @@
-"""The configuration's table as others read it: README.md and config.example.json.
+"""`python -m tools config-table`: the configuration's table as README.md and the example have it.
 
-Both come from `firmware.config.TABLE`. In README.md the table stands between two markers, and
-only what is between them is replaced.
+Both come from `firmware.config.TABLE`. In README.md the table stands between two markers, and only
+what is between them is replaced.
 """
 
 import json
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from firmware import config
 
@@ -57,14 +60,24 @@ def with_table(readme: str) -> str:
     return f"{before}{BEGIN}\n{markdown()}\n{END}{rest.partition(END)[2]}"
 
 
-def show() -> None:
-    """Print the table and the example."""
-    print(markdown())
-    print()
-    print(example(), end="")
-
-
 def write() -> None:
     """Bring README.md and config.example.json up to date."""
+    readme = with_table(README.read_text(encoding="utf-8"))
     EXAMPLE.write_text(example(), encoding="utf-8")
-    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+    README.write_text(readme, encoding="utf-8")
+
+
+def command(
+    to_files: Annotated[
+        bool, typer.Option("--write", help="Bring README.md and config.example.json up to date")
+    ] = False,
+) -> None:
+    """Print the configuration's table and the example, or write them where they belong."""
+    if not to_files:
+        typer.echo(f"{markdown()}\n\n{example()}", nl=False)
+        return
+    try:
+        write()
+    except (OSError, ValueError) as error:
+        typer.echo(f"config-table: {error}", err=True)
+        raise typer.Exit(1) from error

@@ -66,12 +66,8 @@ _PRESSURES = (1000, 3000, 5000, 7000)
 _PRESSURE_WALK = const(120)
 _PRESSURE_STEP = const(2)
 
-_CURRENTS = (
-    (0, 120, 3),
-    (0, 300, 6),
-    (1, 70, 2),
-    (1, 550, 11),
-)  # machine; tenths of A: mean, noise
+# Machine; mean and noise in tenths of an ampere.
+_CURRENTS = ((0, 120, 3), (0, 300, 6), (1, 70, 2), (1, 550, 11))
 _PARTS_EVERY = (5, 12)  # reads for each part that a machine makes, on average
 _SHORTEST_RUN = const(10)  # reads
 _LONGEST_RUN = const(200)

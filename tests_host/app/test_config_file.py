@@ -100,6 +100,8 @@ JSON_MISTAKES = (
     (b'{"a": "b\tc"}', 1, 9, "a control character must be written as an escape"),
     (b'{"a": "\\q"}', 1, 8, "unknown escape in a text"),
     (b'{"a": "\\u12g4"}', 1, 8, "unknown escape in a text"),
+    (b'{"a": "\\u', 1, 8, "unknown escape in a text"),
+    (b'{"a": "\\u12', 1, 8, "unknown escape in a text"),
     (b'{"a": "\\ud83d"}', 1, 8, "half of a surrogate pair: write the character itself"),
     (b'{"a": 01}', 1, 8, "',' or '}' expected"),
     (b'{"a": -}', 1, 8, "a digit expected"),

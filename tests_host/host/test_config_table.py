@@ -3,6 +3,8 @@
 import json
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from firmware import config
 from tools import config_table
@@ -69,19 +71,42 @@ def test_missing_markers_are_named(readme):
         config_table.with_table(readme)
 
 
-def test_write_brings_both_files_up_to_date(tmp_path, monkeypatch):
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """README.md and config.example.json of a project of their own."""
     monkeypatch.setattr(config_table, "README", tmp_path / "README.md")
     monkeypatch.setattr(config_table, "EXAMPLE", tmp_path / "config.example.json")
     text = f"# é\n{config_table.BEGIN}\n{config_table.END}\n"
     config_table.README.write_text(text, encoding="utf-8")
-    config_table.write()
+
+
+def run(*arguments):
+    app = typer.Typer()
+    app.command()(config_table.command)
+    return CliRunner().invoke(app, arguments)
+
+
+def test_write_brings_both_files_up_to_date(files):
+    assert run("--write").exit_code == 0
     readme = config_table.README.read_text(encoding="utf-8")
     assert config_table.table_in(readme) == config_table.markdown()
     assert json.loads(config_table.EXAMPLE.read_text())["mqtt"]["port"] == 1883
 
 
-def test_show_prints_both(capsys):
-    config_table.show()
-    out = capsys.readouterr().out
-    assert config_table.markdown() in out
-    assert out.endswith(config_table.example())
+def test_without_write_both_are_printed_and_nothing_is_written(files):
+    before = config_table.README.read_text(encoding="utf-8")
+    result = run()
+    assert result.exit_code == 0
+    assert result.stdout == config_table.markdown() + "\n\n" + config_table.example()
+    assert config_table.README.read_text(encoding="utf-8") == before
+    assert not config_table.EXAMPLE.exists()
+
+
+def test_write_without_markers_or_readme_fails_and_writes_nothing(files):
+    config_table.README.write_text("no markers")
+    result = run("--write")
+    assert result.exit_code == 1 and "config-table:begin" in result.output
+    config_table.README.unlink()
+    result = run("--write")
+    assert result.exit_code == 1 and "README.md" in result.output
+    assert not config_table.EXAMPLE.exists()
