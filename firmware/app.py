@@ -208,11 +208,7 @@ class App:
             while True:
                 beat()
                 if self.sampling:
-                    try:
-                        sensor.read(outlet)
-                    except Exception:
-                        outlet.failed()
-                        raise
+                    outlet.take()
                 due = await self._sleep_until(add(due, sensor.period_ms))
 
         return run
@@ -260,7 +256,8 @@ class App:
             left_s -= 1
             if left_s <= 0:
                 left_s = self.config["health.period_s"]
-                self.packer.put(json.dumps(report.gauges(self)).encode(), LOW, self._health_tag)
+                message = report.health(self, self.ring.page_payload)
+                self.packer.put(message, LOW, self._health_tag)
 
     async def _log_status(self, beat):
         left_s = 0

@@ -5,6 +5,7 @@
 """
 
 import gc
+import json
 import time
 
 from micropython import const
@@ -13,6 +14,9 @@ from millpond.clock import unix_seconds
 from millpond.sender import LEAVING
 
 _BAR = const(20)
+_LONGEST = const(120)  # characters of a text in the health message
+_MOST_ADVICE = const(4)
+_ROW = "{:>9}{:>9}{:>9}{:>9}{:>9}"
 LANES = ("low", "normal", "high", "critical")
 
 
@@ -138,16 +142,30 @@ def _ring(ring, open_readings):
 
 
 def _lanes(ring):
+    """Counters of messages, each a list with the lowest lane first."""
     return {
-        LANES[lane]: {
-            "held": ring.held(lane),
-            "acked": ring.acked[lane],
-            "stolen": ring.stolen[lane],
-            "refused": ring.refused[lane],
-            "dropped": ring.dropped[lane],
-        }
-        for lane in range(ring.lanes)
+        "held": [ring.held(lane) for lane in range(ring.lanes)],
+        "acked": ring.acked,
+        "stolen": ring.stolen,
+        "refused": ring.refused,
+        "dropped": ring.dropped,
     }
+
+
+def health(app, limit):
+    """The health message: the gauges as JSON of at most `limit` bytes.
+
+    What is text, and may be long, goes first when it does not fit.
+    """
+    g = gauges(app)
+    g["advice"] = [text[:_LONGEST] for text in g["advice"][:_MOST_ADVICE]]
+    g["last_error"] = g["last_error"][:_LONGEST]
+    message = json.dumps(g).encode()
+    for name in ("advice", "unwell", "last_error", "tasks"):
+        if len(message) > limit:
+            del g[name]
+            message = json.dumps(g).encode()
+    return message
 
 
 def line(app):
@@ -187,18 +205,12 @@ def _lines(g):
         ),
     )
     yield from _ring_lines(g["ring"])
-    yield (
-        "lanes",
-        "{:>9}{:>9}{:>9}{:>9}{:>9}".format("held", "acked", "stolen", "refused", "dropped"),
-    )
-    for name in reversed(LANES):
-        lane = g["lanes"][name]
-        yield (
-            "",
-            "{:>9}{:>9}{:>9}{:>9}{:>9}  {}".format(
-                lane["held"], lane["acked"], lane["stolen"], lane["refused"], lane["dropped"], name
-            ),
-        )
+    lanes = g["lanes"]
+    columns = ("held", "acked", "stolen", "refused", "dropped")
+    yield "lanes", _ROW.format(*columns)
+    for lane in reversed(range(len(LANES))):
+        row = _ROW.format(*[lanes[column][lane] for column in columns])
+        yield "", "{}  {}".format(row, LANES[lane])
     yield from _account_lines(g["items"])
     dog = g["watchdog"]
     yield (

@@ -60,8 +60,8 @@ class Supervised:
 
     def trouble(self, now):
         """None while the task is well, else what is wrong with it, in words."""
-        if not self.running:
-            return "{} is down ({})".format(self.name, self.last_error or "not started")
+        if not self.running and self.last_error:
+            return "{} is down ({})".format(self.name, self.last_error)
         silence = diff(now, self.beat_at)
         if silence > self.limit_ms:
             return "{} is hung, silent for {} ms".format(self.name, silence)

@@ -1,7 +1,6 @@
 """Backoff: capped, exponential, jittered, and reset by a delivery alone (L5)."""
 
 from firmware.backoff import Backoff
-
 from tests_host.kit import raises
 
 

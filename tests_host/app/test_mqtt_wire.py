@@ -7,7 +7,6 @@ from firmware.mqtt_wire import (
     write_subscribe,
 )
 from millpond.message import ProtocolError
-
 from tests_host.kit import raises
 
 

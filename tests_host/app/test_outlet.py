@@ -21,6 +21,20 @@ class Urgent(Sensor):
     priority = HIGH
 
 
+class Broken(Sensor):
+    def read(self, out):
+        raise OSError("no answer")
+
+
+class Slow(Sensor):
+    """Two readings and an alert between which a second passes."""
+
+    def read(self, out):
+        out.reading(7, 1)
+        out.alert("a", "b")
+        out.reading(8, 2.0)
+
+
 class Line:
     """An outlet and the queue behind it."""
 
@@ -98,12 +112,27 @@ def test_wrong_tags_are_refused_before_the_sensor_is_read():
 
 
 def test_a_sensor_that_failed_gives_a_status_for_each_of_its_tags():
-    line = Line()
-    line.outlet.failed()
+    line = Line(Broken)
+    assert "no answer" in raises(OSError, line.outlet.take)
     found = sorted([line.taken()[2] for _ in range(2)])
     expected = [record(7, "uint16", 0, 0, 255), record(8, "float32", 0, 0, 255)]
     assert found == sorted(expected)
     assert len(line.queue) == 0
+
+
+def test_all_readings_of_a_read_share_one_moment():
+    line = Line(Slow)
+    ticks = [0]
+
+    def tick():
+        ticks[0] += 700
+        return ticks[0]
+
+    line.outlet._clock = Clock(tick)
+    line.outlet.take()
+    line.taken()
+    seconds = [line.taken()[2][2:6] for _ in range(2)]
+    assert seconds[0] == seconds[1]
 
 
 def test_an_alert_is_json_on_the_alert_topic_and_critical():
