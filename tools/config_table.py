@@ -19,7 +19,7 @@ BEGIN = "<!-- config-table:begin -->"
 END = "<!-- config-table:end -->"
 
 # What the example says for a key that has no default.
-_EXAMPLE_VALUES = {"mqtt.host": "192.168.1.10"}
+_EXAMPLE_VALUES = {"mqtt.host": "192.0.2.10"}  # an address that nobody has (RFC 5737)
 
 
 def markdown() -> str:

@@ -6,6 +6,7 @@ board that says nothing for ANSWER_S does not answer.
 
 import contextlib
 import io
+import os
 import re
 import time
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from serial import SerialException
 
 ANSWER_S = 15
 _CHUNK = 1024
+_QUIET_S = 0.2
+_OLD_OUTPUT_S = 2
 _REBOOT = "import time, machine; time.sleep_ms(100); machine.reset()"
 
 # Prints size and SHA-256 of each of the files that are there.
@@ -37,6 +40,10 @@ for path in %r:
     except OSError:
         pass
 """
+
+
+def _reason(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 class BoardError(Exception):
@@ -79,7 +86,7 @@ class Remote:
         except (SerialException, TransportError) as error:
             raise BoardError(f"{self.port}: {doing}: {error}") from None
         except OSError as error:
-            raise BoardError(f"{self.port}: {doing}: {error.strerror or error}") from None
+            raise BoardError(f"{self.port}: {doing}: {_reason(error)}") from None
 
     def close(self) -> None:
         """Leave the board at its friendly REPL, or as it is."""
@@ -97,6 +104,7 @@ class Remote:
     def interrupt(self) -> str:
         """Stop the program with Ctrl-C, keeping all it holds; what it said to that."""
         with self._errors("stopping the program"):
+            self._skip_old_output()
             self._transport.serial.write(b"\r\x03\r\x02")
             said = self._listen(re.compile(rb"\nMicroPython [^\n]*\n[^\n]*\n>>> $"), ANSWER_S)
             if said is None:
@@ -171,10 +179,16 @@ class Remote:
                 return data.decode(errors="replace")
         return None
 
+    def _skip_old_output(self) -> None:
+        """Read until the board is quiet for a moment, or prints without end."""
+        deadline = time.monotonic() + _OLD_OUTPUT_S
+        while self._read_some() and time.monotonic() < deadline:
+            pass
+
     def _read_some(self) -> bytes:
         """What has come within a moment; opens a vanished port again."""
         try:
-            self._transport.serial.timeout = 0.1
+            self._transport.serial.timeout = _QUIET_S
             data = self._transport.serial.read(self._transport.serial.in_waiting or 1)
             self._transport.serial.timeout = ANSWER_S
             return data

@@ -18,7 +18,7 @@ _WHERE = {
     "TopicTable": "message",
 }
 
-__all__ = tuple(_WHERE)
+__all__ = tuple(_WHERE)  # pyright: ignore[reportUnsupportedDunderAll]
 __version__ = "0.1.0"
 
 

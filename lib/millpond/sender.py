@@ -45,7 +45,8 @@ class Sender:
     message tagged unstamped leaves for the first time, and gives its tag anew.
 
     After `next` has returned True these describe what to send: `topic` (bytes), `at` and
-    `length` (payload in the ring's buffer), `qos`, `retained`, `dup` and `packet_id`.
+    `length` (payload in the ring's buffer), `qos`, `retained`, `dup` and `packet_id`; `flags` has
+    the three as MQTT does, DUP << 3 | QoS << 1 | RETAIN.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Sender:
         self._last_id = 0
 
         self._tag = -1
+        self._flags = self.flags = 0
         self.topic = b""
         self.at = self.length = self.qos = self.packet_id = 0
         self.retained = self.dup = False
@@ -115,9 +117,11 @@ class Sender:
         packet_id = ring.head_packet_id
         if packet_id and packet_id == self._session_id:
             self.dup = self.qos > 0
+            self.flags = self._flags | self.dup << 3
             self.resent += 1
         else:
             self.dup = False
+            self.flags = self._flags
             packet_id = self._last_id + 1 if self._last_id < _MAX_PACKET_ID else 1
             self._last_id = self._session_id = packet_id
         ring.sent(packet_id)
@@ -135,6 +139,7 @@ class Sender:
         self._tag = tag
         self.qos = (tag & TAG_QOS_MASK) >> TAG_QOS_SHIFT
         self.retained = tag & TAG_RETAINED != 0
+        self._flags = self.qos << 1 | self.retained
         self.topic = self._topics.encoded(tag & TAG_TOPIC_MASK)
 
     def left(self, now):

@@ -1,13 +1,8 @@
 """MQTT packets: exact bytes out, any split of the byte stream in."""
 
-from firmware.mqtt_wire import (
-    Inbound,
-    write_connect,
-    write_publish,
-    write_subscribe,
-)
+from firmware.mqtt_wire import Inbound, Outbound
 from millpond.message import ProtocolError
-from tests_host.kit import raises
+from tests_host.kit import no_alloc, raises
 
 
 class Heard:
@@ -74,45 +69,77 @@ def refused(stream):
 # -- outbound ------------------------------------------------------------------------------------
 
 
+def laid(lay, size=64):
+    """The bytes of a packet that `lay(out)` lays into a buffer of `size` bytes."""
+    out = Outbound(size)
+    assert lay(out)
+    return bytes(out.buffer[out.at : out.end])
+
+
 def test_L2_publish_is_one_packet_with_exact_bytes():
-    buf = bytearray(40)
-    end = write_publish(buf, 0, b"a/b", b"xyz", 0x0102, 1 << 1)
-    assert buf[:end] == b"\x32\x0a\x00\x03a/b\x01\x02xyz"
-    end = write_publish(buf, 2, b"a/b", b"", 9, 1)
-    assert buf[2:end] == b"\x31\x05\x00\x03a/b"
-    end = write_publish(buf, 0, b"t", memoryview(b"q"), 65535, 8 | 2)
-    assert buf[:end] == b"\x3a\x06\x00\x01t\xff\xffq"
+    packet = laid(lambda out: out.publish(b"a/b", b"xyz", 1 << 1, 0x0102))
+    assert packet == b"\x32\x0a\x00\x03a/b\x01\x02xyz"
+    assert laid(lambda out: out.publish(b"a/b", b"", 1, 9)) == b"\x31\x05\x00\x03a/b"
+    packet = laid(lambda out: out.publish(b"t", memoryview(b"q"), 8 | 2, 65535))
+    assert packet == b"\x3a\x06\x00\x01t\xff\xffq"
+
+
+def test_L2_packets_stand_one_behind_the_other():
+    out = Outbound(40)
+    out.control(0xC0)
+    out.publish(b"t", b"a", 2, 1)
+    out.control(0x40, b"\x00\x07")
+    assert bytes(out.buffer[: out.end]) == b"\xc0\x00\x32\x06\x00\x01t\x00\x01a\x40\x02\x00\x07"
+    out.clear()
+    assert out.at == out.end == 0
 
 
 def test_remaining_length_grows_at_128_and_16384():
     for size, head in ((122, b"\x7f"), (123, b"\x80\x01"), (16379, b"\x80\x80\x01")):
-        buf = bytearray(size + 20)
-        end = write_publish(buf, 0, b"abc", bytes(size), 0, 0)
-        assert buf[1 : 1 + len(head)] == head
-        assert end == 1 + len(head) + 5 + size
+        packet = laid(lambda out, n=size: out.publish(b"abc", bytes(n), 0, 0), size + 20)
+        assert packet[1 : 1 + len(head)] == head
+        assert len(packet) == 1 + len(head) + 5 + size
 
 
 def test_L9_strings_are_counted_in_bytes():
-    buf = bytearray(80)
     topic = "21°C".encode()
-    end = write_publish(buf, 0, topic, "°".encode(), 0, 0)
-    assert buf[:end] == b"\x30\x09\x00\x05" + topic + b"\xc2\xb0"
-    end = write_connect(buf, "né".encode(), 0xC6, 60, ["wé".encode(), b"off", b"u", b"p"])
-    assert buf[:end] == (
+    packet = laid(lambda out: out.publish(topic, "°".encode(), 0, 0))
+    assert packet == b"\x30\x09\x00\x05" + topic + b"\xc2\xb0"
+    strings = ["wé".encode(), b"off", b"u", b"p"]
+    assert laid(lambda out: out.connect("né".encode(), 0xC6, 60, strings)) == (
         b"\x10\x1f\x00\x04MQTT\x04\xc6\x00\x3c"
         b"\x00\x03n\xc3\xa9\x00\x03w\xc3\xa9\x00\x03off\x00\x01u\x00\x01p"
     )
 
 
-def test_connect_that_does_not_fit_names_both_sizes():
-    message = raises(ValueError, write_connect, bytearray(30), bytes(40), 0, 0, [])
-    assert "57" in message and "30" in message
+def test_a_packet_that_does_not_fit_is_not_laid():
+    for lay in (
+        lambda out: out.publish(b"topic", bytes(20), 2, 1),
+        lambda out: out.connect(bytes(20), 2, 0, []),
+        lambda out: out.subscribe(bytes(30), 1, 1),
+        lambda out: out.control(0xC0, bytes(31)),
+    ):
+        out = Outbound(32)
+        assert not lay(out)
+        assert out.end == 0
 
 
 def test_subscribe_bytes():
-    buf = bytearray(20)
-    end = write_subscribe(buf, 0, b"a/#", 0x0304, 1)
-    assert buf[:end] == b"\x82\x08\x03\x04\x00\x03a/#\x01"
+    packet = laid(lambda out: out.subscribe(b"a/#", 0x0304, 1))
+    assert packet == b"\x82\x08\x03\x04\x00\x03a/#\x01"
+
+
+def test_a_message_is_laid_without_allocating():
+    out = Outbound(400)
+    payload = memoryview(bytes(200))
+
+    def work():
+        for n in range(50):
+            out.publish(b"topic", payload, 2, n)
+            out.control(0xC0)
+            out.clear()
+
+    no_alloc(work)
 
 
 # -- inbound -------------------------------------------------------------------------------------

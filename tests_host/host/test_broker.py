@@ -197,4 +197,8 @@ def test_broker_ends_when_its_owner_is_killed(tmp_path):
     assert accepts(port)
     owner.send_signal(signal.SIGKILL)
     owner.wait()
-    wait_until(lambda: not accepts(port), WAIT_S, f"the end of broker {pid}")
+    try:
+        wait_until(lambda: not accepts(port), WAIT_S, f"the end of broker {pid}")
+    except TimeoutError:
+        os.kill(pid, signal.SIGKILL)
+        raise

@@ -33,6 +33,7 @@ class Rig:
     """
 
     script = HERE / "rig.py"
+    may_talk = False  # whether lines that are no events belong to its log
 
     def __init__(self, port: int, path: Path | None = None, **options):
         self.options = {"port": port, **options}
@@ -139,7 +140,7 @@ class Rig:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def _wait(self, condition, what: str) -> None:
-        self._changed.wait_for(lambda: condition() or self._ended, WAIT_S)
+        self._changed.wait_for(lambda: condition() or self._ended or self.strays(), WAIT_S)
         assert condition(), f"{what}: not within {WAIT_S} s; last: {self.events[-8:]}"
 
     def _read(self) -> None:
@@ -147,7 +148,7 @@ class Rig:
             try:
                 event = json.loads(line)
             except ValueError:
-                event = {"noise": line}
+                event = {"log" if self.may_talk else "noise": line}
             with self._changed:
                 self._note(event)
                 self._changed.notify_all()
@@ -175,6 +176,7 @@ class Judge:
     def __init__(self, port: int, topics: str = "#"):
         self.got: list[tuple[str, bytes, bool]] = []
         self.connects = 0
+        self._seen: set[tuple[int, bytes]] = set()
         self._port = port
         self._topics = topics
         self._changed = threading.Condition()
@@ -200,7 +202,7 @@ class Judge:
 
     def listens(self, times: int = 1) -> None:
         """Wait until it has subscribed for the `times`-th time."""
-        self._wait(lambda: self.connects >= times, f"subscription {times}")
+        self.until(lambda: self.connects >= times, f"subscription {times}")
 
     def publish(self, topic: str, payload, qos: int = 1, retain: bool = False) -> None:
         """Publish, and wait until the broker has it."""
@@ -208,7 +210,7 @@ class Judge:
 
     def received(self, count: int, topic: str = "rig/data") -> list[bytes]:
         """Wait for `count` messages, repeats included, on a topic; all of its payloads so far."""
-        self._wait(lambda: len(self.payloads(topic)) >= count, f"{count} messages on {topic}")
+        self.until(lambda: len(self.payloads(topic)) >= count, f"{count} messages on {topic}")
         return self.payloads(topic)
 
     def payloads(self, topic: str = "rig/data") -> list[bytes]:
@@ -217,7 +219,7 @@ class Judge:
 
     def numbers(self, last: int, topic: str = "rig/data") -> list[int]:
         """Wait for message number `last`; the numbers of all, after a check of their bytes."""
-        self._wait(
+        self.until(
             lambda: any(p[:6] == b"%06d" % last for p in self.payloads(topic)), f"message {last}"
         )
         return [number_of(payload) for payload in self.payloads(topic)]
@@ -233,7 +235,8 @@ class Judge:
         assert again.total() <= repeats, f"repeats: {again}"
         return again
 
-    def _wait(self, condition, what: str) -> None:
+    def until(self, condition, what: str) -> None:
+        """Wait until what has come makes `condition()` true."""
         with self._changed:
             assert self._changed.wait_for(condition, WAIT_S), (
                 f"{what}: not within {WAIT_S} s; {len(self.got)} came, last {self.got[-3:]}"
@@ -249,7 +252,11 @@ class Judge:
             self._changed.notify_all()
 
     def _on_message(self, _client, _userdata, message) -> None:
+        seen = message.mid, message.payload
+        if message.dup and seen in self._seen:
+            return  # the broker's own repeat, for an acknowledgement of ours that it has not got
         with self._changed:
+            self._seen.add(seen)
             self.got.append((message.topic, message.payload, bool(message.retain)))
             self._changed.notify_all()
 

@@ -19,10 +19,12 @@ import sys
 import time
 
 import umqtt.simple
+
 from firmware.backoff import Backoff
 from firmware.link import Link
+from firmware.supervisor import Supervisor
 from firmware.uplink import Uplink
-from millpond.clock import Clock, diff
+from millpond.clock import Clock
 from millpond.message import TopicTable, make_tag
 from millpond.paged_ring import PagedRing
 from millpond.sender import Sender
@@ -49,11 +51,14 @@ OPTIONS = {
     "first_id": 0,
     "start_ms": 0,
     "send_buffer": 0,
+    "echo": False,
 }
 LANES = 4
 TICK_MS = 10
+LIMIT_MS = 20000
 SOL_SOCKET = 1
 SO_SNDBUF = 7
+EPIPE = 32
 
 
 def say(**event):
@@ -68,6 +73,10 @@ class Log:
 
     warning = info
 
+    def exception(self, text, error):
+        sys.print_exception(error)
+        say(stray="{}: {}: {}".format(text, type(error).__name__, error))
+
 
 class NarrowLink(Link):
     """A Link whose socket takes only `send_buffer` bytes at once, as a board's does."""
@@ -80,6 +89,17 @@ class NarrowLink(Link):
             sock.setsockopt(SOL_SOCKET, SO_SNDBUF, self.send_buffer)
 
 
+class BrokenOut:
+    """A socket whose peer has gone, which only a write finds out."""
+
+    def __init__(self, sock):
+        self.readinto = sock.readinto
+        self.close = sock.close
+
+    def write(self, *_):
+        raise OSError(EPIPE)
+
+
 class Rig:
     """The composition, and what may be ordered."""
 
@@ -87,7 +107,7 @@ class Rig:
         self.o = options
         self.skew_ms = options["start_ms"] - time.ticks_ms()
         self.clock = Clock(lambda: time.ticks_ms() + self.skew_ms)
-        self.beat_at = self.clock.now()
+        self.log = Log()
         self.numbers = 0
         self.received = 0
         self.topics = TopicTable()
@@ -105,12 +125,17 @@ class Rig:
             self.ring,
             self.clock,
             self.backoff,
-            Log(),
+            self.log,
             options["clean_session"],
             None,
             lambda: options["greetings"],
             options["subscriptions"],
         )
+        self.trickling = None
+        self.supervisor = Supervisor(self.clock, self.log)
+        self.supervisor.add("link", self.uplink.run, LIMIT_MS)
+        self.supervisor.add("tick", self.tick, LIMIT_MS)
+        self.supervisor.add("trickle", self.trickle, LIMIT_MS)
 
     def make_link(self):
         o = self.o
@@ -134,44 +159,48 @@ class Rig:
     def on_inbound(self, topic, payload):
         self.received += 1
         say(inbound=topic.decode(), size=len(payload), text=payload[:40].decode())
-
-    def beat(self):
-        self.beat_at = self.clock.now()
+        if self.o["echo"]:
+            self.do_put()
 
     # -- tasks -----------------------------------------------------------------------------------
 
     async def run(self):
-        asyncio.get_event_loop().set_exception_handler(on_stray)
-        tasks = [
-            asyncio.create_task(guarded(job))
-            for job in (self.uplink.run(self.beat), self.tick(), self.trickle())
-        ]
-        await self.obey()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Run until there are no more orders, or until one of them says to run anew: True."""
+        asyncio.get_event_loop().set_exception_handler(
+            lambda _loop, context: self.log.exception("stray task", context["exception"])
+        )
+        self.supervisor.start()
+        again = await self.obey()
+        await self.supervisor.stop()
+        return again
 
-    async def tick(self):
+    async def tick(self, beat):
         while True:
+            beat()
             self.uplink.tick()
             await asyncio.sleep_ms(TICK_MS)
 
-    async def trickle(self):
-        self.trickling = None
+    async def trickle(self, beat):
         while True:
+            beat()
             await asyncio.sleep_ms(TICK_MS)
             if self.trickling:
                 self.do_put(**self.trickling)
 
     async def obey(self):
+        """Do as ordered; True when all is to run again, False at the end of the orders."""
         orders = asyncio.StreamReader(sys.stdin)
         while True:
             line = await orders.readline()
             if not line:
-                return
+                return False
             order = json.loads(line)
             name = order.pop("do")
             say(done=name, **(getattr(self, "do_" + name)(**order) or {}))
+            if name == "stop":
+                return True
+            if name == "interrupt":
+                raise KeyboardInterrupt
 
     # -- orders ----------------------------------------------------------------------------------
 
@@ -189,9 +218,21 @@ class Rig:
         self.trickling = put
 
     def do_advance(self, ms):
-        """Let the clock jump ahead, right after a look at the deadlines."""
+        """Let the clock jump ahead, with a look at the deadlines right before and behind."""
         self.uplink.tick()
         self.skew_ms += ms
+        self.uplink.tick()
+
+    def do_stop(self, give_up=False):
+        """Cancel all tasks and start them again, as the console does."""
+        if give_up:
+            self.do_give_up()
+
+    def do_interrupt(self):
+        """Leave the event loop between two instructions, and start the tasks again in another."""
+
+    def do_break_writes(self):
+        self.link.sock = BrokenOut(self.link.sock)
 
     def do_give_up(self):
         self.uplink.give_up("the test says so")
@@ -225,7 +266,7 @@ class Rig:
             "held": ring.messages(),
             "stolen": sum(ring.stolen),
             "stray_acks": ring.stray_acks,
-            "silent_ms": diff(now, self.beat_at),
+            "unwell": self.supervisor.unwell(now),
             "now": now,
         }
 
@@ -236,20 +277,14 @@ def numbered(n, size):
     return (digits * (size // 6 + 1))[:size]
 
 
-def on_stray(_loop, context):
-    error = context["exception"]
-    sys.print_exception(error)
-    say(stray="{}: {}".format(type(error).__name__, error))
-
-
-async def guarded(job):
-    try:
-        await job
-    except Exception as error:
-        on_stray(None, {"exception": error})
-
-
 if __name__ == "__main__":
     options = dict(OPTIONS)
     options.update(json.loads(sys.stdin.readline()))
-    asyncio.run(Rig(options).run())
+    rig = Rig(options)
+    again = True
+    while again:
+        asyncio.new_event_loop()
+        try:
+            again = asyncio.run(rig.run())
+        except KeyboardInterrupt:
+            say(log="interrupted")

@@ -71,6 +71,7 @@ def test_S3_reset_behind_every_byte_of_an_acknowledgement_repeats_that_message_a
     repeats = judge.has_all(8, repeats=4)
     assert {0, 2, 4} <= set(repeats)
     assert_resent_under_the_same_id(broker)
+    assert rig.stats()["stray_acks"] == 0
 
 
 @pytest.mark.parametrize(("direction", "size"), [(UP, CONNECT_BYTES), (DOWN, 4)])

@@ -8,7 +8,7 @@ from tools.broker import Broker
 from tools.loopback import wait_until
 
 _PUBLISH = re.compile(
-    r"Received PUBLISH from (\S+) \(d(\d), q(\d), r(\d), m(\d+), '([^']*)', \.\.\. \((\d+) bytes\)\)"
+    r"Received PUBLISH from (\S+) \(d(\d), q(\d), r(\d), m(\d+), '([^']*)', ... \((\d+) bytes\)\)"
 )
 
 

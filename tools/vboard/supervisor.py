@@ -185,8 +185,8 @@ class Supervisor:
         else:
             text = _LONE_NEWLINE.sub(b"\r\n", data)
         self._after_return = text.endswith(b"\r")
-        self.log.write(text)
         self.serial.write(text)
+        self.log.write(text)
 
     def _from_wire(self) -> None:
         lines = (self._wire_text + self._wire.read()).split(b"\n")

@@ -11,7 +11,7 @@ import time
 from rig import PAYLOAD, TOPIC, Line, address
 from umqtt.simple import MQTTClient
 
-from firmware.mqtt_wire import write_connect, write_publish
+from firmware.mqtt_wire import Outbound
 
 _ROUNDS = 15
 _MESSAGES = 3000
@@ -27,14 +27,17 @@ class Bare:
         self._sock = socket.socket()
         self._sock.connect(socket.getaddrinfo(host, port)[0][-1])
         self._sock.setsockopt(6, 1, 1)
-        hello = bytearray(64)
-        self._sock.write(hello, 0, write_connect(hello, b"bare", 2, 0, []))
+        hello = Outbound(64)
+        hello.connect(b"bare", 2, 0, [])
+        self._sock.write(hello.buffer, 0, hello.end)
         self._sock.read(4)
 
     def send(self, n):
         sock = self._sock
-        packet = bytearray(128)
-        end = write_publish(packet, 0, TOPIC.encode(), PAYLOAD, 1, 2)
+        out = Outbound(128)
+        out.publish(TOPIC.encode(), PAYLOAD, 2, 1)
+        packet = out.buffer
+        end = out.end
         id_at = end - len(PAYLOAD) - 1
         answer = bytearray(4)
         for i in range(n):

@@ -11,9 +11,7 @@ class MQTTException(Exception):
 class MQTTClient:
     """Arguments and attributes of 1.8.0, where `ssl` is a context or None."""
 
-    def __init__(
-        self, client_id, server, port=0, user=None, password=None, keepalive=0, ssl=None
-    ):
+    def __init__(self, client_id, server, port=0, user=None, password=None, keepalive=0, ssl=None):
         self.client_id = client_id
         self.sock = None
         self.server = server

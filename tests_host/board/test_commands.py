@@ -1,0 +1,142 @@
+"""`vboard` and `repl` as a person runs them, at a terminal."""
+
+import contextlib
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+from tools import __main__ as command_line
+from tools import ports
+from tools.build import PROJECT
+from tools.vboard import make_flash
+
+VBOARD = """
+import sys
+from pathlib import Path
+from tools import ports
+from tools.vboard.command import command
+ports.VBOARD_PORT = Path(sys.argv[2])
+command(config=None, root=Path(sys.argv[1]))
+"""
+CONFIG = '{"mqtt": {"host": "127.0.0.1", "port": 1}}'
+
+
+class Terminal:
+    """A command at a terminal of its own."""
+
+    def __init__(self, *command):
+        self._master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=PROJECT,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.text = ""
+
+    def wait_for(self, text, timeout=30):
+        deadline = time.monotonic() + timeout
+        while text not in self.text:
+            assert time.monotonic() < deadline, self.text
+            if select.select([self._master], [], [], 0.1)[0]:
+                with contextlib.suppress(OSError):
+                    self.text += os.read(self._master, 4096).decode()
+
+    def wait_until_keys_go_through(self, timeout=30):
+        """Wait until the command reads each key by itself, Ctrl-C included."""
+        deadline = time.monotonic() + timeout
+        while termios.tcgetattr(self._master)[3] & termios.ICANON:
+            assert time.monotonic() < deadline, self.text
+            time.sleep(0.01)
+
+    def type(self, text):
+        self.text = ""
+        os.write(self._master, text.encode())
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+
+@pytest.fixture
+def terminal():
+    """Start a command at a terminal; it is ended at the end of the test."""
+    started = []
+
+    def start(*command):
+        started.append(Terminal(*command))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_vboard_runs_prints_its_port_and_ends_cleanly(terminal, tmp_path, monkeypatch, end):
+    port_file, root = tmp_path / "port", tmp_path / "flash"
+    root.mkdir()
+    (root / "config.json").write_text(CONFIG)
+    monkeypatch.setattr(ports, "VBOARD_PORT", port_file)
+    board = terminal("-c", VBOARD, str(root), str(port_file))
+    board.wait_for("millpond runs")
+    port = ports.virtual_board()
+    assert f"mpremote connect {port} resume repl" in board.text
+    board.process.send_signal(end)
+    board.wait_for("virtual board switched off")
+    assert board.process.wait(10) == 0
+    assert not port_file.exists()
+    assert ports.virtual_board() == ""
+    assert (root / "config.json").read_text() == CONFIG
+
+
+def test_vboard_without_configuration_uses_a_broker_on_this_computer(tmp_path):
+    from tools.vboard.flash import configuration
+
+    text = configuration(tmp_path, None)
+    if not (PROJECT / "config.json").exists():
+        assert '"host": "127.0.0.1"' in text
+    (tmp_path / "config.json").write_text("{}")
+    assert configuration(tmp_path, None) is None
+
+
+def test_repl_stops_inspects_and_resumes_with_nothing_lost(terminal, make_board, tmp_path):
+    board = make_board()
+    make_flash(board.root, config=CONFIG, built=tmp_path / "built")
+    board.hard_reset()
+    board.wait_for("millpond runs")
+    person = terminal("-m", "tools", "repl", "--port", board.port)
+    person.wait_until_keys_go_through()
+    person.type("\x03")
+    person.wait_for(">>> ")
+    person.type("held = counters()['held']; held > 0\r")
+    person.wait_for("True")
+    person.type("resume()\r")
+    person.wait_for("millpond runs")
+    person.type("\x03")
+    person.wait_for(">>> ")
+    person.type("counters()['held'] >= held, counters()['delivered']\r")
+    person.wait_for("(True, 0)")
+    person.type("\x1d")
+    assert person.process.wait(10) == 0
+    assert board.boots == 2
+
+
+def test_every_command_names_a_module_that_offers_it():
+    missing = [
+        name
+        for name, (module, _) in command_line.COMMANDS.items()
+        if not hasattr(__import__(module, fromlist=["command"]), "command")
+    ]
+    assert missing == []

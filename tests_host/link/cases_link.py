@@ -1,0 +1,202 @@
+"""Cases for test_inside.py: a Link by itself, in one MicroPython process with what it talks to."""
+
+import asyncio
+import errno
+import socket
+
+from firmware.link import CLOSED, UP, Link
+from tests_host.kit import raises
+
+WAIT_MS = 20000
+_ports = iter(range(21000, 21100))
+
+
+class Out:
+    """Stands in for a socket: notes each write, and takes `most` bytes of it."""
+
+    def __init__(self, most=1 << 20):
+        self.most = most
+        self.writes = []
+
+    def write(self, buf, at, n):
+        n = min(n, self.most)
+        self.writes.append(bytes(buf[at : at + n]))
+        return n
+
+    def close(self):
+        pass
+
+
+def up_link(**options):
+    """A Link that is up, and the stand-in that it writes to."""
+    link = Link("rig", "host", **options)
+    link.state = UP
+    link.sock = out = Out()
+    return link, out.writes
+
+
+class Server:
+    """A server in the same event loop: answers each CONNECT, notes all bytes by connection."""
+
+    def __init__(self):
+        self.heard = []
+        self.ended = 0
+        self.changed = asyncio.Event()
+
+    async def start(self):
+        while True:
+            self.port = next(_ports)
+            try:
+                self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+            except OSError as error:
+                assert error.errno == errno.EADDRINUSE
+            else:
+                return self
+
+    async def _serve(self, reader, writer):
+        mine = bytearray()
+        self.heard.append(mine)
+        while True:
+            data = await reader.read(4096)
+            if not data:
+                break
+            if not mine:
+                writer.write(b"\x20\x02\x00\x00")
+                await writer.drain()
+            mine.extend(data)
+            self.changed.set()
+        self.ended += 1
+        self.changed.set()
+        writer.close()
+
+    async def until(self, condition):
+        async def wait():
+            while not condition():
+                self.changed.clear()
+                await self.changed.wait()
+
+        await asyncio.wait_for_ms(wait(), WAIT_MS)
+
+    async def stop(self):
+        self._server.close()
+        await self._server.wait_closed()
+
+
+def with_server(case):
+    """Run `case(server, link)`, a coroutine function, against a server of its own."""
+
+    async def run():
+        server = await Server().start()
+        link = Link("rig", "127.0.0.1", server.port)
+        try:
+            await asyncio.wait_for_ms(case(server, link), WAIT_MS)
+        finally:
+            link.close()
+            await server.stop()
+
+    asyncio.run(run())
+
+
+def case_L2_each_packet_is_one_write():
+    link, writes = up_link()
+    assert link.publish(b"a/b", b"xyz", False, 1, False, 0x0102)
+    assert link.publish("a/b", "xyz", True)
+    assert link.publish(b"t", memoryview(b"q"), False, 1, True, 65535)
+    assert link.subscribe("a/#", 1, 0x0304)
+    assert link.ping()
+    assert writes == [
+        b"\x32\x0a\x00\x03a/b\x01\x02xyz",
+        b"\x31\x08\x00\x03a/bxyz",
+        b"\x3a\x06\x00\x01t\xff\xffq",
+        b"\x82\x08\x03\x04\x00\x03a/#\x01",
+        b"\xc0\x00",
+    ]
+    link.publish(b"t", bytes(4000))
+    assert len(writes) == 6 and len(writes[5]) == 4006
+
+
+def case_a_link_that_is_not_up_takes_nothing():
+    link = Link("rig", "host")
+    for call in (
+        lambda: link.publish(b"t", b""),
+        lambda: link.subscribe(b"t"),
+        link.ping,
+    ):
+        assert "{}".format(errno.ENOTCONN) in raises(OSError, call)
+
+
+def case_a_message_larger_than_the_buffer_is_an_error_and_sends_nothing():
+    link, writes = up_link(largest=100)
+    raises(OSError, link.publish, b"t", bytes(400))
+    assert writes == []
+    assert link.publish(b"t", bytes(99))
+    assert len(writes) == 1
+
+
+def case_disconnect_takes_leave_of_the_broker_and_closes():
+    async def case(server, link):
+        assert await link.connect() is False
+        await link.disconnect()
+        assert link.state == CLOSED and link.sock is None
+        await server.until(lambda: server.ended)
+        assert bytes(server.heard[0][-2:]) == b"\xe0\x00"
+        await link.disconnect()
+
+    with_server(case)
+
+
+def case_pubsubclient_452_what_was_published_just_before_disconnect_arrives():
+    async def case(server, link):
+        await link.connect()
+        link.publish(b"t", b"last words")
+        await link.disconnect()
+        await server.until(lambda: server.ended)
+        assert bytes(server.heard[0]).endswith(b"\x30\x0d\x00\x01tlast words\xe0\x00")
+
+    with_server(case)
+
+
+def case_L10_connecting_again_closes_the_connection_before():
+    async def case(server, link):
+        await link.connect()
+        await link.connect(False)
+        await server.until(lambda: server.ended == 1 and len(server.heard) == 2)
+        assert server.heard[0][9] == 2 and server.heard[1][9] == 0
+        link.ping()
+        await server.until(lambda: server.heard[1].endswith(b"\xc0\x00"))
+
+    with_server(case)
+
+
+def case_L7_flags_of_the_CONNECT():
+    async def case(server, link):
+        link.set_last_will("w", "gone", True, 1)
+        link.user, link.pswd = "u", "p"
+        await link.connect()
+        assert bytes(server.heard[0]) == (
+            b"\x10\x1e\x00\x04MQTT\x04\xee\x00\x3c\x00\x03rig\x00\x01w\x00\x04gone\x00\x01u\x00\x01p"
+        )
+        link.lw_topic, link.pswd = None, None
+        await link.connect(False)
+        await server.until(lambda: len(server.heard) == 2 and server.heard[1])
+        assert bytes(server.heard[1]) == b"\x10\x12\x00\x04MQTT\x04\x80\x00\x3c\x00\x03rig\x00\x01u"
+
+    with_server(case)
+
+
+def case_L10_a_connect_that_fails_leaves_no_socket():
+    async def case():
+        listener = socket.socket()
+        link = Link("rig", "127.0.0.1", 1)
+        for _ in range(3):
+            try:
+                await link.connect()
+            except OSError as error:
+                assert error.errno == errno.ECONNREFUSED
+            else:
+                raise AssertionError("connected to port 1")
+            link.close()
+            assert link.sock is None and link.state == CLOSED
+        listener.close()
+
+    asyncio.run(case())

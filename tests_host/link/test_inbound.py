@@ -1,0 +1,93 @@
+"""What comes from the broker: given to the callback, acknowledged, and never too much to bear."""
+
+import pytest
+
+from tests_host.link import wire
+from tests_host.link.harness import Rig
+
+
+@pytest.fixture
+def rig(broker, proxy):
+    """A rig that has subscribed to rig/in/# at QoS 1."""
+    with Rig(proxy.port, subscriptions=[["rig/in/#", 1]]) as made:
+        made.up()
+        wire.wait_count(broker, "SUBSCRIBE", 1)
+        yield made
+
+
+def test_inbound_QoS_1_is_given_to_the_callback_and_acknowledged(broker, judge, rig):
+    for n in range(5):
+        judge.publish("rig/in/a", b"%d" % n)
+    rig.wait(lambda: len(rig.inbound()) == 5, "five messages")
+    assert rig.inbound() == [("rig/in/a", str(n), 1) for n in range(5)]
+    wire.wait_count(broker, "PUBACK", 5)
+
+
+def test_inbound_QoS_0_needs_no_acknowledgement(broker, judge, rig):
+    judge.publish("rig/in/a", b"zero", qos=0)
+    judge.publish("rig/in/a", b"one", qos=1)
+    rig.wait(lambda: len(rig.inbound()) == 2, "two messages")
+    wire.wait_count(broker, "PUBACK", 1)
+    assert wire.count(broker, "PUBACK") == 1
+
+
+def test_mongoose_1827_inbound_empty_payload(judge, rig):
+    judge.publish("rig/in/empty", b"")
+    rig.wait(rig.inbound, "the message")
+    assert rig.inbound() == [("rig/in/empty", "", 0)]
+
+
+def test_L9_inbound_topics_and_payloads_are_utf_8(judge, rig):
+    judge.publish("rig/in/grün", "21°C ✓".encode())
+    rig.wait(rig.inbound, "the message")
+    assert rig.inbound() == [("rig/in/grün", "21°C ✓", 9)]
+
+
+def test_MiniMQTT_82_a_retained_message_of_64_KB_is_skipped_counted_and_acknowledged(
+    broker, judge, proxy
+):
+    judge.publish("rig/in/big", bytes(65536), retain=True)
+    with Rig(proxy.port, subscriptions=[["rig/in/#", 1]]) as rig:
+        rig.until(lambda s: s["skipped"] == 1, "the large message")
+        wire.wait_count(broker, "PUBACK", 1)
+        judge.publish("rig/in/small", b"after")
+        rig.wait(rig.inbound, "the small message")
+        rig.order("put", n=3)
+        stats = rig.delivered(3)
+        assert rig.inbound() == [("rig/in/small", "after", 5)]
+        assert (stats["connects"], stats["skipped"], stats["received"]) == (1, 1, 1)
+
+
+def test_MiniMQTT_107_the_largest_that_is_kept_and_the_smallest_that_is_skipped(judge, rig):
+    head = 2 + len("rig/in/x") + 2
+    judge.publish("rig/in/x", b"k" * (1024 - head))
+    judge.publish("rig/in/x", b"s" * (1025 - head))
+    judge.publish("rig/in/x", b"after")
+    rig.wait(lambda: len(rig.inbound()) == 2, "the two that are kept")
+    assert [size for _, _, size in rig.inbound()] == [1024 - head, 5]
+    assert rig.stats()["skipped"] == 1
+
+
+def test_L4_inbound_and_outbound_together_at_full_pace(broker, judge, rig):
+    rig.order("put", n=300)
+    for n in range(100):
+        judge.publish("rig/in/a", b"%d" % n)
+    rig.wait(lambda: len(rig.inbound()) == 100, "what was sent to the rig")
+    rig.delivered(300)
+    judge.has_all(300)
+    assert [text for _, text, _ in rig.inbound()] == [str(n) for n in range(100)]
+    wire.wait_count(broker, "PUBACK", 100)
+    assert rig.stats()["connects"] == 1
+
+
+def test_L4_a_large_inbound_message_in_a_cut_connection_does_not_disturb_the_next(
+    broker, judge, proxy, rig
+):
+    proxy.reset_after(3000, "down")
+    judge.publish("rig/in/big", bytes(9000))
+    rig.down()
+    assert rig.up(2) is True
+    rig.until(lambda s: s["skipped"] >= 2, "the large message again")
+    judge.publish("rig/in/small", b"after")
+    rig.wait(rig.inbound, "the small message")
+    assert rig.stats()["connects"] == 2
