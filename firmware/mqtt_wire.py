@@ -39,6 +39,22 @@ HEAD_MAX = const(9)  # bytes of a PUBLISH beside topic and payload: 1 + 4 + 2 + 
 _FIXED = {_CONNACK: 2, _PUBACK: 2, _PINGRESP: 0}
 
 
+def _length_bytes(remaining):
+    return 1 + (remaining > 127) + (remaining > 16383) + (remaining > 2097151)
+
+
+def _write_head(buf, at, first, remaining):
+    """A packet's first byte and remaining length; where it goes on."""
+    buf[at] = first
+    at += 1
+    while remaining > 127:
+        buf[at] = (remaining & 127) | 128
+        remaining >>= 7
+        at += 1
+    buf[at] = remaining
+    return at + 1
+
+
 class Outbound:
     """Whole packets, laid one behind the other into a buffer of `size` bytes.
 
@@ -50,6 +66,9 @@ class Outbound:
     def __init__(self, size):
         self.buffer = bytearray(size)
         self.at = self.end = 0
+        self._begin = b""
+        self._topic = None
+        self._size = self._flags = self._packet_size = 0
 
     def clear(self):
         """Forget what has left, or never will."""
@@ -60,15 +79,33 @@ class Outbound:
 
         `payload` is bytes or a memoryview of bytes.
         """
-        if self.end + len(topic) + len(payload) + HEAD_MAX > len(self.buffer):
+        if topic is not self._topic or len(payload) != self._size or flags != self._flags:
+            self._prepare(topic, len(payload), flags)
+        if self.end + self._packet_size > len(self.buffer):
             return False
-        self._head(_PUBLISH | flags, len(topic) + len(payload) + (4 if flags & 6 else 2))
-        self._string(topic)
+        at = self.end + len(self._begin)
+        self.buffer[self.end : at] = self._begin
+        self.end += self._packet_size
         if flags & 6:
-            self._number(packet_id)
-        self.end += len(payload)
+            self.buffer[at] = packet_id >> 8
+            self.buffer[at + 1] = packet_id & 0xFF
         self.buffer[self.end - len(payload) : self.end] = payload
         return True
+
+    def _prepare(self, topic, size, flags):
+        """Lay aside how a PUBLISH begins, up to its topic; it serves until one differs."""
+        remaining = 2 + len(topic) + (2 if flags & 6 else 0) + size
+        begin = 3 + len(topic) + _length_bytes(remaining)
+        if topic is not self._topic or begin != len(self._begin):
+            self._begin = bytearray(begin)
+        self._topic = topic
+        self._size = size
+        self._flags = flags
+        at = _write_head(self._begin, 0, _PUBLISH | flags, remaining)
+        self._begin[at] = len(topic) >> 8
+        self._begin[at + 1] = len(topic) & 0xFF
+        self._begin[at + 2 :] = topic
+        self._packet_size = at + remaining
 
     def connect(self, client_id, flags, keepalive_s, strings):
         """CONNECT. `strings` are what follows the client id: will, user name, password."""
@@ -107,16 +144,7 @@ class Outbound:
         return True
 
     def _head(self, first, remaining):
-        at = self.end
-        buffer = self.buffer
-        buffer[at] = first
-        at += 1
-        while remaining > 127:
-            buffer[at] = (remaining & 127) | 128
-            remaining >>= 7
-            at += 1
-        buffer[at] = remaining
-        self.end = at + 1
+        self.end = _write_head(self.buffer, self.end, first, remaining)
 
     def _number(self, value):
         at = self.end

@@ -79,8 +79,8 @@ class Show:
 
     def failed(self, what: str, look_at: list[str]) -> None:
         """Say which step failed, why, and where to look."""
-        where = f"step {self.current.line()}" if self.current else "before the first step"
-        self.print(f"{self._elapsed()} ✗ FAILED at {where}", "bold red")
+        where = f"at step {self.current.line()}" if self.current else "before the first step"
+        self.print(f"{self._elapsed()} ✗ FAILED {where}", "bold red")
         self.print(f"          {what}", "red")
         for path in look_at:
             self.print(f"          look at {path}")

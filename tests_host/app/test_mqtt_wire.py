@@ -114,7 +114,7 @@ def test_L9_strings_are_counted_in_bytes():
 
 def test_a_packet_that_does_not_fit_is_not_laid():
     for lay in (
-        lambda out: out.publish(b"topic", bytes(20), 2, 1),
+        lambda out: out.publish(b"topic", bytes(22), 2, 1),
         lambda out: out.connect(bytes(20), 2, 0, []),
         lambda out: out.subscribe(bytes(30), 1, 1),
         lambda out: out.control(0xC0, bytes(31)),
@@ -139,7 +139,23 @@ def test_a_message_is_laid_without_allocating():
             out.control(0xC0)
             out.clear()
 
+    work()
     no_alloc(work)
+
+
+def test_a_message_unlike_the_last_is_laid_as_it_is():
+    out = Outbound(400)
+    for topic, size, flags in (
+        (b"t", 3, 0),
+        (b"t", 3, 2),
+        (b"t", 200, 2),
+        (b"tt", 200, 1),
+        (b"u", 3, 0),
+    ):
+        out.clear()
+        out.publish(topic, b"p" * size, flags, 258)
+        fresh = laid(lambda new, t=topic, n=size, f=flags: new.publish(t, b"p" * n, f, 258), 400)
+        assert bytes(out.buffer[: out.end]) == fresh
 
 
 # -- inbound -------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ class Rig:
         self.ups: list[bool] = []
         self.downs: list[tuple[str, int]] = []
         self._changed = threading.Condition()
+        self._ordering = threading.Lock()
         self._answers: list[dict] = []
         self._killed = self._ended = False
 
@@ -92,7 +93,7 @@ class Rig:
 
     def order(self, do: str, **arguments) -> dict:
         """Have the rig do something; its answer."""
-        with self._changed:
+        with self._ordering, self._changed:
             before = len(self._answers)
             self.process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
             self._wait(lambda: len(self._answers) > before, f"the answer to {do!r}")

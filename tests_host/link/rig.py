@@ -52,6 +52,7 @@ OPTIONS = {
     "start_ms": 0,
     "send_buffer": 0,
     "echo": False,
+    "network": True,
 }
 LANES = 4
 TICK_MS = 10
@@ -108,6 +109,7 @@ class Rig:
         self.skew_ms = options["start_ms"] - time.ticks_ms()
         self.clock = Clock(lambda: time.ticks_ms() + self.skew_ms)
         self.log = Log()
+        self.network = options["network"]
         self.numbers = 0
         self.received = 0
         self.topics = TopicTable()
@@ -119,23 +121,26 @@ class Rig:
             self.sender.next_packet_id()
         self.backoff = Backoff(*options["backoff_ms"], random.getrandbits)
         self.link = self.make_link()
-        self.uplink = Uplink(
+        self.uplink = self.make_uplink()
+        self.trickling = None
+        self.supervisor = Supervisor(self.clock, self.log)
+        self.supervisor.add("link", self.uplink.run, LIMIT_MS)
+        self.supervisor.add("tick", self.tick, LIMIT_MS)
+        self.supervisor.add("trickle", self.trickle, LIMIT_MS)
+
+    def make_uplink(self):
+        return Uplink(
             self.link,
             self.sender,
             self.ring,
             self.clock,
             self.backoff,
             self.log,
-            options["clean_session"],
-            None,
-            lambda: options["greetings"],
-            options["subscriptions"],
+            self.o["clean_session"],
+            lambda: self.network,
+            lambda: self.o["greetings"],
+            self.o["subscriptions"],
         )
-        self.trickling = None
-        self.supervisor = Supervisor(self.clock, self.log)
-        self.supervisor.add("link", self.uplink.run, LIMIT_MS)
-        self.supervisor.add("tick", self.tick, LIMIT_MS)
-        self.supervisor.add("trickle", self.trickle, LIMIT_MS)
 
     def make_link(self):
         o = self.o
@@ -233,6 +238,10 @@ class Rig:
 
     def do_break_writes(self):
         self.link.sock = BrokenOut(self.link.sock)
+
+    def do_network(self, up):
+        """Whether there is a network from now on."""
+        self.network = up
 
     def do_give_up(self):
         self.uplink.give_up("the test says so")

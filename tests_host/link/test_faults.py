@@ -103,6 +103,7 @@ def test_L3_S5_a_stall_drops_the_link_at_the_deadline_and_resends_nothing_before
     rig.until(lambda s: s["attempts"] == 2 and s["state"] == 2, "a CONNECT on its way")
     rig.order("advance", ms=10000)
     assert rig.down(2) == "no CONNACK within 10 s"
+    proxy.refuse()  # else the held CONNECT may come late and put the newer connection out
     proxy.restore()
     assert rig.up(2) is True
     rig.delivered(3)
@@ -214,6 +215,25 @@ def test_mp_4290_an_end_while_nothing_happens_is_noticed_at_once(broker, proxy, 
     broker.start()
     proxy.restore()
     rig.up(2)
+
+
+def test_no_attempt_is_made_while_there_is_no_network(proxy, judge):
+    with Rig(proxy.port, network=False) as rig:
+        rig.order("put", n=2)
+        rig.until(lambda s: s["reason"] == "no network", "the reason")
+        rig.order("advance", ms=19000)
+        rig.until(lambda s: not s["unwell"], "a beat")
+        assert rig.stats()["attempts"] == 0
+        rig.order("network", up=True)
+        rig.delivered(2)
+        rig.order("network", up=False)
+        proxy.reset()
+        rig.until(lambda s: s["reason"] == "no network", "the reason")
+        assert rig.stats()["attempts"] == 1
+        rig.order("put", n=2)
+        rig.order("network", up=True)
+        rig.delivered(4)
+        judge.has_all(4)
 
 
 def test_L3_no_CONNACK_because_it_was_lost(proxy, judge, rig):
