@@ -2,11 +2,14 @@
 # that is done, nothing needs the network.
 
 PORT ?=
+CONFIG ?=
 DEMO_SECONDS ?=
 PYTHON ?= python3
 PY := .venv/bin/python
 TOOLS := $(PY) -m tools
 PORT_OPTION := $(if $(PORT),--port $(PORT))
+# Never from the environment, where a ROOT may mean anything.
+ROOT_OPTION := $(if $(filter command line,$(origin ROOT)),--root '$(ROOT)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -16,9 +19,14 @@ PORT_OPTION := $(if $(PORT),--port $(PORT))
 help: ## Show this list
 	@echo 'millpond: store-and-forward telemetry. Targets:'
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo 'PORT=/dev/ttyUSB0 names the board; repl and status also find a running vboard.'
+	@echo 'With:'
+	@echo '  PORT=/dev/ttyUSB0  which board; repl and status also find a running vboard'
+	@echo '  DEMO_SECONDS=N     about how long the demo takes, 20 or more'
+	@echo '  CONFIG=FILE        vboard: becomes its config.json'
+	@echo '  ROOT=DIR           vboard: the directory that is its flash'
+	@echo '  TESTS=PATH         test: only those'
 
-setup: ## Set up .venv, the device library and the types (idempotent)
+setup: ## Set up .venv, the device library and the types
 	@$(PYTHON) tools/setup.py
 
 mosquitto: setup
@@ -30,19 +38,19 @@ build: setup ## Build the tree for a board in build/board, through mpy-cross
 deploy: setup ## Bring the build onto the board at PORT, and see that it runs
 	@$(TOOLS) deploy $(PORT_OPTION)
 
-repl: setup ## Attach to a board's REPL without a reset (Ctrl-C stops the program, Ctrl-] leaves)
+repl: setup ## Attach to a board's REPL without a reset (Ctrl-] leaves)
 	@$(TOOLS) repl $(PORT_OPTION)
 
 status: setup ## Print a running board's status page, and let it go on
 	@$(TOOLS) status $(PORT_OPTION)
 
-vboard: setup ## Run a virtual board until Ctrl-C, and print its port
-	@$(TOOLS) vboard $(if $(CONFIG),--config $(CONFIG))
+vboard: setup ## Run a virtual board until Ctrl-C (CONFIG, ROOT)
+	@$(TOOLS) vboard $(if $(CONFIG),--config '$(CONFIG)') $(ROOT_OPTION)
 
-demo: setup ## Run the whole line through an outage, and account for every item (DEMO_SECONDS)
+demo: setup ## Run the whole line through an outage, and account for every item
 	@$(TOOLS) demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
-test: mosquitto ## Run all tests, on CPython and inside MicroPython (TESTS=path for some)
+test: mosquitto ## Run all tests, on CPython and inside MicroPython
 	@$(PY) -m pytest $(TESTS)
 
 bench: mosquitto ## Run the benchmarks: a table, and build/bench.json

@@ -23,13 +23,15 @@ from firmware.link import Link
 from firmware.log import Log
 from firmware.network_up import HostNetwork, Wifi, time_of_day
 from firmware.outlet import Outlet
+from firmware.sampler import Sampler
 from firmware.sensors.board import Board
 from firmware.sensors.plant import Plant
+from firmware.status_page import page
 from firmware.supervisor import Supervisor
 from firmware.uplink import Uplink
+from firmware.watcher import Watcher
 from millpond.batch import make_writer
 from millpond.clock import Clock, add, diff
-from millpond.health import HealthJudge
 from millpond.ledger import Ledger
 from millpond.message import CRITICAL, LOW, QOS_AT_LEAST_ONCE, TopicTable, make_tag
 from millpond.message_queue import MessageQueue
@@ -42,7 +44,7 @@ _LANES = CRITICAL + 1
 _PACK_MS = const(50)
 _PACK_LIMIT = const(64)  # items packed in one turn of the loop
 _TICK_MS = const(100)
-_WATCH_MS = const(1000)
+_EXPIRE_MS = const(1000)
 _SLACK_MS = const(10000)  # how much longer than its period a task may be silent
 
 
@@ -50,25 +52,27 @@ class App:
     """The whole of millpond on one board; `config` is a `firmware.settings.Config`.
 
     `wlan` is the Wi-Fi station or None for the host's network; `wdt` the class `machine.WDT` or
-    None. `run` is the main coroutine; `stop` ends it; it may be run again.
+    None; `started_by` the cause of the last reset in words. `run` is the main coroutine; `stop`
+    ends it; it may be run again.
     """
 
-    def __init__(self, config, wlan=None, wdt=None):
+    def __init__(self, config, wlan=None, wdt=None, started_by=""):
         self.config = config
         self.name = config["device.name"]
+        self.started_by = started_by
         self.clock = Clock(time.ticks_ms)
         self.log = Log(config["log.level"], self.clock)
         self.network = self._make_network(wlan)
-        self._make_core()
+        self._make_intake()
+        self._make_ring()
+        self.samplers = self._make_samplers()
         self._make_uplink()
         self.hardware_watchdog = HardwareWatchdog(wdt, config["watchdog.hardware_timeout_s"])
-        self.supervisor = Supervisor(self.clock, self.log)
-        self.sampling = True
+        self._make_watcher()
         self.running = False
+        self.snapshot = None
         self.worst_lag_ms = 0
         self._lag_ms = 0
-        self.advice = []
-        self._judges = (HealthJudge("the intake"), HealthJudge("the ring"))
         self._stopped = None
         self._add_tasks()
 
@@ -80,51 +84,66 @@ class App:
             return Wifi(wlan, ssid, self.config["wifi.password"], self.log)
         return HostNetwork()
 
-    def _make_core(self):
+    def _make_intake(self):
         c = self.config
-        topics = TopicTable(c["intake.topics"])
+        self.topics = TopicTable(c["intake.topics"])
+        self._data_topic = self.topics.index(self._topic("data"))
+        self._alert_topic = self.topics.index(self._topic("alert"))
+        health_topic = self.topics.index(self._topic("health"))
+        self._health_tag = make_tag(health_topic, QOS_AT_LEAST_ONCE, False)
         self.queue = MessageQueue(
             c["intake.slots"],
             c["intake.slot_bytes"],
-            topics,
+            self.topics,
             c["intake.overflow"],
             self.log.warning,
         )
+
+    def _make_ring(self):
+        c = self.config
         self.ledger = Ledger()
-        self.ring = PagedRing(c["ring.bytes"], c["ring.page_bytes"], _LANES, self.ledger.lost)
-        data_topic = topics.index(self._topic("data"))
-        alert_topic = topics.index(self._topic("alert"))
+        self.ring = PagedRing(
+            c["ring.bytes"], c["ring.page_bytes"], _LANES, on_drop=self.ledger.lost
+        )
         self.packer = Packer(
             self.queue,
             self.ring,
             self.clock,
             self.ledger,
             lambda: make_writer(c["batch.encoding"], c["device.type"], c["device.serial"]),
-            data_topic,
+            self._data_topic,
             c["mqtt.qos"],
             c["batch.max_readings"],
             c["batch.max_age_ms"],
         )
         self.sender = Sender(
             self.ring,
-            topics,
+            self.topics,
             c["mqtt.ack_timeout_s"],
             c["send.rate_limit"],
             self.ledger.delivered,
             self.packer.prepare,
         )
-        self.delivery_watchdog = DeliveryWatchdog(
-            c["watchdog.delivery_timeout_s"], self.clock.now()
-        )
-        self._health_tag = make_tag(topics.index(self._topic("health")), QOS_AT_LEAST_ONCE, False)
-        self.outlets = [
-            (sensor, Outlet(sensor, self.queue, self.clock, data_topic, alert_topic))
-            for sensor in self._sensors()
-        ]
+
+    def _make_samplers(self):
+        samplers = []
+        owners = {}
+        for sensor in self._sensors():
+            for tag in sensor.tags:
+                if tag[0] in owners:
+                    text = "tag id {} of sensor {}: sensor {} has it already"
+                    raise ValueError(text.format(tag[0], sensor.name, owners[tag[0]]))
+                owners[tag[0]] = sensor.name
+            outlet = Outlet(
+                sensor, self.queue, self.clock, self._data_topic, self._alert_topic, self.log
+            )
+            samplers.append(Sampler(sensor, outlet, self.clock, self.log, self._pack_now))
+        return samplers
 
     def _sensors(self):
+        """The sensors of this board: name yours here."""
         c = self.config
-        sensors = []
+        sensors: list = []
         if c["plant.enabled"]:
             sensors.append(
                 Plant(c["plant.period_ms"], c["device.serial"], c["plant.alert_every_s"])
@@ -169,7 +188,7 @@ class App:
     def _announcement(self):
         """The device's tags, as a host needs them to name what a batch holds (SPEC §5)."""
         c = self.config
-        tags = [tag for sensor, _ in self.outlets for tag in sensor.tags]
+        tags = [tag for sampler in self.samplers for tag in sampler.tags]
         return json.dumps(
             {
                 "device": self.name,
@@ -181,54 +200,60 @@ class App:
         ).encode()
 
     def _greetings(self, announcement):
-        birth = {"state": "online", "since": self.clock.unix(), "connects": self.uplink.connects}
+        birth = {
+            "state": "online",
+            "since": self.clock.unix(),
+            "connects": self.uplink.connects,
+            "started_by": self.started_by,
+        }
         yield self._topic("status"), json.dumps(birth).encode()
         yield self._topic("tags"), announcement
+
+    def _make_watcher(self):
+        self.supervisor = Supervisor(self.clock, self.log)
+        self.delivery_watchdog = DeliveryWatchdog(
+            self.config["watchdog.delivery_timeout_s"], self.clock.now()
+        )
+        parts = (
+            self.uplink,
+            self.sender,
+            self.queue,
+            self.ring,
+            self.delivery_watchdog,
+            self.hardware_watchdog,
+            self.supervisor,
+        )
+        self.watcher = Watcher(self.config, self.clock, self.log, parts, time_of_day)
 
     # -- tasks -----------------------------------------------------------------------------------
 
     def _add_tasks(self):
         add = self.supervisor.add
-        for sensor, outlet in self.outlets:
-            add(sensor.name, self._sampler(sensor, outlet), 2 * sensor.period_ms + _SLACK_MS)
+        for sampler in self.samplers:
+            add(sampler.name, sampler.run, 2 * sampler.period_ms + _SLACK_MS)
         add("packer", self._pack, _SLACK_MS)
         add("ticker", self._tick, _SLACK_MS)
         add("network", self.network.run, _SLACK_MS)
         add("link", self.uplink.run, 1000 * self.config["mqtt.connect_timeout_s"] + _SLACK_MS)
         add("health", self._report_health, _SLACK_MS)
-        add("watcher", self._watch, _SLACK_MS)
+        add("watcher", self.watcher.run, _SLACK_MS)
         if self.config["log.status_s"]:
             add("status", self._log_status, _SLACK_MS)
 
-    def _sampler(self, sensor, outlet):
-        """The task that reads one sensor on its period, without drift."""
-
-        async def run(beat):
-            due = self.clock.now()
-            while True:
-                beat()
-                if self.sampling:
-                    outlet.take()
-                due = await self._sleep_until(add(due, sensor.period_ms))
-
-        return run
-
-    async def _sleep_until(self, due):
-        """Sleep until `due`, which is given back, or the present where `due` is long gone."""
-        now = self.clock.now()
-        left = diff(due, now)
-        await asyncio.sleep_ms(max(0, left))
-        return due if left > -1000 else now
+    def _pack_now(self):
+        """Bring what the intake holds to the ring, and send what may be sent."""
+        self.packer.poll(self.clock.now(), self.uplink.is_up(), _PACK_LIMIT)
+        self.uplink.kick()
 
     async def _pack(self, beat):
+        """What time alone brings: batches that are old enough, messages that have expired."""
         expired_at = self.clock.now()
         while True:
             beat()
+            self._pack_now()
             now = self.clock.now()
             self.ring.seconds = self.clock.seconds
-            self.packer.poll(now, self.uplink.is_up(), _PACK_LIMIT)
-            self.uplink.kick()
-            if diff(now, expired_at) >= 1000:
+            if diff(now, expired_at) >= _EXPIRE_MS:
                 expired_at = now
                 self.queue.expire(now)
             await asyncio.sleep_ms(_PACK_MS)
@@ -269,53 +294,12 @@ class App:
             left_s -= 1
             await asyncio.sleep_ms(1000)
 
-    async def _watch(self, beat):
-        """Both watchdogs: of the deliveries, and of the tasks."""
-        checked_at = self.clock.now()
-        while True:
-            beat()
-            now = self.clock.now()
-            if diff(now, checked_at) >= 1000 * self.config["watchdog.check_period_s"]:
-                checked_at = now
-                self._check_delivery(now)
-                self._judge(now)
-            unwell = self.supervisor.unwell(now)
-            if not unwell:
-                self.hardware_watchdog.feed()
-            for line in unwell:
-                self.log.warning(line)
-            if not self.clock.known:
-                self._set_clock()
-            await asyncio.sleep_ms(_WATCH_MS)
-
-    def _check_delivery(self, now):
-        pending = self.ring.messages() > 0
-        dog = self.delivery_watchdog
-        if dog.check(now, self.uplink.is_up(), pending, self.sender.delivered):
-            self.uplink.give_up(
-                "nothing delivered for {} s".format(self.config["watchdog.delivery_timeout_s"])
-            )
-
-    def _judge(self, now):
-        """Ask how the two stores are doing, and keep the advice for the report (Q10)."""
-        ring = self.ring
-        intake, pages = self._judges
-        in_use = ring.pages - ring.pages_free()
-        found = intake.judge(now, self.queue)
-        found += pages.weigh(now, in_use, ring.pages, report.ring_totals(ring))
-        self.advice = [text for _, text in found]
-
-    def _set_clock(self):
-        unix = time_of_day()
-        if unix is not None:
-            self.clock.set_unix(unix)
-
     # -- for the console -------------------------------------------------------------------------
 
     async def run(self):
         """Run all tasks until `stop` is called."""
         self._stopped = asyncio.Event()
-        self._set_clock()
+        self.watcher.set_clock()
         asyncio.get_event_loop().set_exception_handler(self._on_stray_exception)
         self.hardware_watchdog.guard()
         self.running = True
@@ -323,29 +307,50 @@ class App:
         try:
             await self._stopped.wait()
         finally:
-            self.running = False
-            self.hardware_watchdog.hold()
+            self._leave()
             await self.supervisor.stop()
 
     def stop(self):
         """End `run` at the next turn of the loop."""
         self._stopped.set()
 
+    def abandon(self):
+        """The event loop is gone, interrupted between two instructions: close what it left open."""
+        self._leave()
+        self.link.close()
+        self.sender.disconnected()
+
+    def _leave(self):
+        self.snapshot = report.gauges(self)
+        self.running = False
+        self.hardware_watchdog.hold()
+
     def _on_stray_exception(self, loop, context):
         self.log.exception("stray task", context["exception"])
 
     def stop_sensors(self):
         """Read no sensor from now on, while what was read is still delivered."""
-        self.sampling = False
+        for sampler in self.samplers:
+            sampler.paused = True
 
     def start_sensors(self):
         """Read the sensors again."""
-        self.sampling = True
+        for sampler in self.samplers:
+            sampler.paused = False
+
+    def memory(self):
+        """The heap, in bytes; what is used may be garbage."""
+        return {"free": gc.mem_free(), "used": gc.mem_alloc()}
 
     def counters(self):
         """Where every item is: produced = delivered + all of dropped + held."""
         return report.items(self)
 
     def status_text(self):
-        """The status page."""
-        return report.page(report.gauges(self))
+        """The status page; of what ends with the program, as it was when that was stopped."""
+        gauges = report.gauges(self)
+        if not self.running and self.snapshot:
+            for name in ("troubles", "link", "in_flight", "tasks", "unwell"):
+                gauges[name] = self.snapshot[name]
+            gauges["stopped_s"] = gauges["uptime_s"] - self.snapshot["uptime_s"]
+        return page(gauges)

@@ -42,7 +42,7 @@ TABLE = (
     ("mqtt.ack_timeout_s", 20, INT, (1, 600), "Reconnect when no acknowledgement came for, s"),
     ("mqtt.backoff_min_s", 1, INT, (1, 3600), "First wait before a reconnect, s"),
     ("mqtt.backoff_max_s", 120, INT, (1, 3600), "Longest wait before a reconnect, s"),
-    ("send.rate_limit", 0, INT, (0, 10000), "Messages/s at most; 0 = as fast as acknowledged"),
+    ("send.rate_limit", 0, INT, (0, 1000), "Messages/s at most; 0 = as fast as acknowledged"),
     ("intake.slots", 64, INT, (32, 4096), "Messages that wait to be packed"),
     ("intake.slot_bytes", 96, INT, (64, 4096), "Largest reading or alert, bytes"),
     ("intake.topics", 16, INT, (8, 256), "Different topics"),
@@ -196,7 +196,12 @@ def _fits(row, value):
     fewest, most, forbidden = limits
     if not fewest <= len(value.encode()) <= most:
         return False
-    return not any([letter < " " or letter in forbidden for letter in value])
+    return not any([_is_unprintable(letter) or letter in forbidden for letter in value])
+
+
+def _is_unprintable(letter):
+    """Control characters and non-characters, for which a broker closes the connection."""
+    return letter < " " or "\x7f" <= letter <= "\x9f" or ord(letter) & 0xFFFE == 0xFFFE
 
 
 def _check_together(values, problems):

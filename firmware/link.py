@@ -94,7 +94,8 @@ class Link(MQTTClient):
     Arguments as for umqtt.simple's MQTTClient, and: `largest` is the largest topic plus payload
     in bytes that will be published, `receive` the largest inbound body kept, `connect_timeout_s`
     the limit for TCP and for CONNACK each. `set_callback(f)` sets umqtt's `f(topic, msg)` for
-    inbound messages; whoever owns the link replaces `on_acknowledged` and `on_flushed`.
+    inbound messages; whoever owns the link replaces `on_acknowledged`, `on_subscribed` and
+    `on_flushed`.
     """
 
     def __init__(
@@ -116,9 +117,10 @@ class Link(MQTTClient):
         self._deadline = None
         self._half_ms = keepalive * 500
         self._ping_limit_ms = max(self._half_ms, _MIN_PING_MS)
-        self._heard_at = self._spoke_at = 0
+        self._heard_at = self.spoke_at = 0
         self._heard = self._spoke = False
         self._ping_sent_at = None
+        self.largest = largest
         self._out = Outbound(largest + HEAD_MAX + _CONTROL_ROOM)
         self._rx = bytearray(256)
         self._inbound = Inbound(self, receive)
@@ -195,22 +197,33 @@ class Link(MQTTClient):
         """Send a PUBLISH; True when all its bytes have left, else they follow (L2).
 
         `topic` and `msg` are bytes, str or a memoryview of bytes. OSError when the link is not up
-        or the buffer is full.
+        or the buffer is full, ValueError when the message can never fit it.
         """
-        return self.send(
-            _utf8(topic), _utf8(msg), (dup << 3) | (qos << 1) | bool(retain), packet_id
-        )
+        topic, msg = _utf8(topic), _utf8(msg)
+        left = self.send(topic, msg, (dup << 3) | (qos << 1) | bool(retain), packet_id)
+        if left is None:
+            raise ValueError(
+                "topic of {} and payload of {} bytes: {} expected at most".format(
+                    len(topic), len(msg), self.largest
+                )
+            )
+        return left
 
     def send(self, topic, payload, flags, packet_id):
-        """`publish` for each message: bytes, and `flags` as in the first byte of a PUBLISH."""
+        """`publish` for each message: bytes, and `flags` as in the first byte of a PUBLISH.
+
+        None, and nothing is sent, when the message can never fit the buffer.
+        """
         if self.state != UP:
             raise OSError(errno.ENOTCONN)
         if not self._out.publish(topic, payload, flags, packet_id):
+            if self._out.too_large():
+                return None
             raise OSError(errno.ENOBUFS)
         return self._flush()
 
     def subscribe(self, topic, qos=0, packet_id=1):
-        """Send a SUBSCRIBE for one topic filter; the answer comes to `on_suback`."""
+        """Send a SUBSCRIBE for one topic filter; the answer comes to `on_subscribed`."""
         if self.state != UP:
             raise OSError(errno.ENOTCONN)
         if not self._out.subscribe(_utf8(topic), packet_id, qos):
@@ -314,6 +327,7 @@ class Link(MQTTClient):
 
     def on_suback(self, packet_id, code):
         self._require_up("SUBACK")
+        self.on_subscribed(packet_id, code)
 
     def on_pingresp(self):
         self._require_up("PINGRESP")
@@ -330,6 +344,9 @@ class Link(MQTTClient):
 
     def on_acknowledged(self, packet_id):
         """Called for each PUBACK. Meant to be replaced."""
+
+    def on_subscribed(self, packet_id, code):
+        """Called for each SUBACK: the QoS granted, or 0x80 for a refusal. Meant to be replaced."""
 
     def on_flushed(self):
         """Called when bytes that had to wait have all left. Meant to be replaced."""
@@ -350,7 +367,7 @@ class Link(MQTTClient):
             self._heard_at = now
         if self._spoke:
             self._spoke = False
-            self._spoke_at = now
+            self.spoke_at = now
         if self.state != UP:
             if self._deadline is None:
                 self._deadline = add(now, 1000 * self._timeout_s)
@@ -361,9 +378,9 @@ class Link(MQTTClient):
             return None
         if self._ping_sent_at is not None:
             if diff(now, self._ping_sent_at) >= self._ping_limit_ms:
-                return "no answer to a ping within {} ms".format(self._ping_limit_ms)
+                return "no answer to a ping within {:g} s".format(self._ping_limit_ms / 1000)
         elif (
-            diff(now, self._heard_at) >= self._half_ms or diff(now, self._spoke_at) >= self._half_ms
+            diff(now, self._heard_at) >= self._half_ms or diff(now, self.spoke_at) >= self._half_ms
         ):
             self._ping_sent_at = now
             self.ping()

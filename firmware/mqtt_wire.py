@@ -35,6 +35,8 @@ _SKIP = const(3)
 
 HEAD_MAX = const(9)  # bytes of a PUBLISH beside topic and payload: 1 + 4 + 2 + 2
 
+_REFUSED = const(0x80)  # in a SUBACK
+
 # Packets of fixed size that a broker may send: first byte -> remaining length.
 _FIXED = {_CONNACK: 2, _PUBACK: 2, _PINGRESP: 0}
 
@@ -91,6 +93,10 @@ class Outbound:
             self.buffer[at + 1] = packet_id & 0xFF
         self.buffer[self.end - len(payload) : self.end] = payload
         return True
+
+    def too_large(self):
+        """Whether the last `publish` does not even fit the empty buffer."""
+        return self._packet_size > len(self.buffer)
 
     def _prepare(self, topic, size, flags):
         """Lay aside how a PUBLISH begins, up to its topic; it serves until one differs."""
@@ -270,7 +276,7 @@ class Inbound:
                 raise ProtocolError("CONNACK with flags 0x{:02x}".format(body[0]))
             self._handler.on_connack(body[0] == 1, body[1])
         elif first == _SUBACK:
-            self._handler.on_suback((body[0] << 8) | body[1], body[2])
+            self._suback((body[0] << 8) | body[1], body[2])
         else:
             self._handler.on_pingresp()
 
@@ -278,6 +284,11 @@ class Inbound:
         if not packet_id:
             raise ProtocolError("PUBACK with packet id 0")
         self._handler.on_puback(packet_id)
+
+    def _suback(self, packet_id, code):
+        if code > 2 and code != _REFUSED:
+            raise ProtocolError("SUBACK with code 0x{:02x}".format(code))
+        self._handler.on_suback(packet_id, code)
 
     def _publish(self, body):
         first = self._first

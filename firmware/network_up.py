@@ -10,15 +10,15 @@ import time
 
 from micropython import const
 
-from millpond.clock import EARLIEST, unix_seconds
+from millpond.clock import is_plausible, unix_seconds
 
 _ATTEMPT_S = const(20)
 
 
 def time_of_day():
-    """Unix time in seconds from the port's clock; None when that was never set."""
+    """Unix time in seconds from the port's clock; None when that cannot be right."""
     unix = unix_seconds(int(time.time()), time.gmtime(0)[0])
-    return unix if unix >= EARLIEST else None
+    return unix if is_plausible(unix) else None
 
 
 class HostNetwork:
@@ -46,6 +46,7 @@ class Wifi:
         self._password = password
         self._log = log
         self._left_s = 0
+        self._was_up = False
         self.status = "not started"
 
     def up(self):
@@ -54,25 +55,28 @@ class Wifi:
 
     async def run(self, beat):
         """Look after the station, for ever."""
-        was_up = False
         while True:
             beat()
-            is_up = self._wlan.isconnected()
-            if is_up != was_up:
-                self._log.info("wifi {}: {}".format("up" if is_up else "down", self._ssid))
-                was_up = is_up
-                self._left_s = 0
-            if not is_up:
-                self._try()
-            self.status = self._in_words(is_up)
+            self.look()
             await asyncio.sleep_ms(1000)
+
+    def look(self):
+        """Look after the station once; to be called every second."""
+        is_up = self._wlan.isconnected()
+        if is_up != self._was_up:
+            self._log.info("wifi {}: {}".format("up" if is_up else "down", self._ssid))
+            self._was_up = is_up
+            self._left_s = 0
+        if not is_up:
+            self._try()
+        self.status = self._in_words(is_up)
 
     def _try(self):
         """Begin an attempt, unless one is under way and has time left."""
-        self._left_s -= 1
         if self._left_s > 0:
+            self._left_s -= 1
             return
-        self._left_s = _ATTEMPT_S
+        self._left_s = _ATTEMPT_S - 1
         try:
             self._wlan.active(True)
             self._wlan.disconnect()

@@ -2,7 +2,7 @@
 
 A supervised task is a coroutine function that is meant never to end. When it raises or returns,
 that is logged with the traceback and it is started again after a back-off that doubles up to a
-limit and falls back to the least once the task has run well for a while. Each task beats at
+limit and falls back to the least once the task has run well for a minute. Each task beats at
 least once in its `limit_ms`; one that does not is hung. `unwell` names the tasks that are down or
 hung, and while there are any the hardware watchdog is not fed (SPEC §7).
 """
@@ -16,6 +16,11 @@ from millpond.clock import diff
 _BACKOFF_MIN_MS = const(500)
 _BACKOFF_MAX_MS = const(30000)
 _WELL_MS = const(60000)
+
+
+def in_seconds(ms):
+    """A duration in words, for the log: "0.5 s", "1.2 s", "24 s"."""
+    return ("{:.2g} s" if ms < 9950 else "{:.0f} s").format(ms / 1000)
 
 
 class Supervised:
@@ -43,20 +48,26 @@ class Supervised:
             self.running = True
             try:
                 await self._run(beat)
-                self._failed(log, RuntimeError("ended"))
+                failure = RuntimeError("ended")
             except Exception as error:
-                self._failed(log, error)
+                failure = error
             finally:
                 self.running = False
-            if diff(clock.now(), started) >= _WELL_MS:
-                self._backoff_ms = _BACKOFF_MIN_MS
-            await asyncio.sleep_ms(self._backoff_ms)
-            self._backoff_ms = min(2 * self._backoff_ms, _BACKOFF_MAX_MS)
+            wait_ms = self._next_wait(diff(clock.now(), started))
+            self.last_error = "{}: {}".format(type(failure).__name__, failure)
+            log.exception(
+                "task {} failed, again in {}".format(self.name, in_seconds(wait_ms)), failure
+            )
+            await asyncio.sleep_ms(wait_ms)
             self.restarts += 1
 
-    def _failed(self, log, error):
-        self.last_error = "{}: {}".format(type(error).__name__, error)
-        log.exception("task {} failed, again in {} ms".format(self.name, self._backoff_ms), error)
+    def _next_wait(self, ran_ms):
+        """How long to wait before the task, which has run for `ran_ms`, is started again."""
+        if ran_ms >= _WELL_MS:
+            self._backoff_ms = _BACKOFF_MIN_MS
+        wait_ms = self._backoff_ms
+        self._backoff_ms = min(2 * wait_ms, _BACKOFF_MAX_MS)
+        return wait_ms
 
     def trouble(self, now):
         """None while the task is well, else what is wrong with it, in words."""
@@ -64,7 +75,7 @@ class Supervised:
             return "{} is down ({})".format(self.name, self.last_error or "not started")
         silence = diff(now, self.beat_at)
         if silence > self.limit_ms:
-            return "{} is hung, silent for {} ms".format(self.name, silence)
+            return "{} is hung, silent for {}".format(self.name, in_seconds(silence))
         return None
 
 

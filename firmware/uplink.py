@@ -4,7 +4,11 @@
 
 `run` holds one connection at a time and waits between them. Each begins with the greetings and
 subscriptions, one behind the other as the socket takes them; only then is the Sender let loose.
+A subscription counts as made when its SUBACK has come in this run, and until the broker loses the
+session; each connection asks for those that are not.
+
 `kick` sends what may be sent now: it is called after every append, acknowledgement and connect.
+Under a rate limit a small task calls it whenever the next message's moment has come.
 `tick` looks at all deadlines; when one has passed it makes `run` give the connection up, by
 cancelling its wait. Whatever ends a connection ends here, with its reason in words in `reason`.
 """
@@ -15,10 +19,13 @@ import errno
 from micropython import const
 from umqtt.simple import MQTTException
 
-from firmware.link import CLOSED, PERMANENT, UP, refusal
+from firmware.link import CLOSED, GREETING, PERMANENT, UP, refusal
+from firmware.supervisor import in_seconds
+from millpond.ledger import TOO_LARGE
 from millpond.message import ProtocolError
 
 _EPIPE = const(32)  # the errno module of MicroPython lacks it
+_SUBSCRIPTION_REFUSED = const(0x80)
 _NO_ADDRESS = "no address found for {}"
 
 _ERRORS = {
@@ -41,7 +48,11 @@ class Uplink:
 
     `network_up()`, if given, tells whether there is a network to connect over. `greetings()` gives
     the (topic, payload) pairs that are published, retained, on each connect. `subscriptions` are
-    (topic, qos) pairs, made anew when the broker has lost the session (L7).
+    (topic, qos) pairs (L7). A greeting or message too large for the link is set aside and logged.
+
+    `subscribed` has the topics that the broker has confirmed in this run, `refused` those that it
+    refused last; they are asked for again on the next connection. `losses` counts the
+    connections that ended otherwise than by the end of `run`.
     """
 
     def __init__(
@@ -67,8 +78,14 @@ class Uplink:
         self._network_up = network_up
         self._greetings = greetings
         self._subscriptions = subscriptions
+        self._paced = sender.rate_limit > 0
+        self._pacer = None
         self._task = None
         self._beat = None
+        self._asked = {}
+        self._oversized = set()
+        self.subscribed = set()
+        self.refused = set()
         self._opening = iter(())
         self._given_up = None
         self.where = "{}:{}".format(link.server, link.port)
@@ -79,33 +96,78 @@ class Uplink:
         self.since = 0
         self.waiting_ms = 0
         link.on_acknowledged = self._acknowledged
+        link.on_subscribed = self._subscription_answered
         link.on_flushed = self._flushed
 
     # -- sending ---------------------------------------------------------------------------------
 
     def kick(self):
-        """Send what may be sent now (S1, S9). Never raises for the link's sake."""
+        """Send what may be sent now (S1, S9).
+
+        An OSError of the link makes the connection be given up; it is raised only out of a call
+        from within `run`, that is from the link's callback for inbound messages, which it ends.
+        """
         try:
             self._send(self._clock.now())
         except OSError as error:
             if asyncio.current_task() is self._task:
-                raise  # out of a callback of `listen`, which ends with it
+                raise
             self.give_up(self._in_words(error))
 
     def _send(self, now):
         sender = self._sender
         while sender.next(now):
             payload = self._view[sender.at : sender.at + sender.length]
-            if not self._link.send(sender.topic, payload, sender.flags, sender.packet_id):
+            left = self._link.send(sender.topic, payload, sender.flags, sender.packet_id)
+            if left:
+                sender.left(now)
+            elif left is None:
+                self._set_aside()
+            else:
                 return
-            sender.left(now)
+        if self._paced and self._pacer is None and sender.wait_ms(now):
+            self._pacer = asyncio.create_task(self._keep_pace())
+
+    async def _keep_pace(self):
+        """Send on each moment that the rate limit sets, until it holds nothing back (S9)."""
+        while True:
+            ms = self._sender.wait_ms(self._clock.now())
+            if not ms:
+                break
+            await asyncio.sleep_ms(ms)
+            self.kick()
+        self._pacer = None
+
+    def _set_aside(self):
+        """Drop the message that the link cannot hold; the first of each topic is logged."""
+        sender = self._sender
+        if sender.topic not in self._oversized:
+            self._oversized.add(sender.topic)
+            self._log.error(
+                "dropped: topic {} of {} bytes, payload of {}: the link takes {}".format(
+                    sender.topic.decode(), len(sender.topic), sender.length, self._link.largest
+                )
+            )
+        sender.set_aside(TOO_LARGE)
 
     def _acknowledged(self, packet_id):
         """A PUBACK came (S2). Runs within the link's `listen`, which hands on what it raises."""
         now = self._clock.now()
         if self._sender.acked(packet_id, now):
-            self._send(now)
             self._backoff.reset()
+            self._send(now)
+
+    def _subscription_answered(self, packet_id, code):
+        """A SUBACK came: the subscription is made, or refused until the next connection (L7)."""
+        topic = self._asked.pop(packet_id, None)
+        if topic is None:
+            return
+        if code == _SUBSCRIPTION_REFUSED:
+            self.refused.add(topic)
+            self._log.error("subscription to {} refused".format(topic))
+        else:
+            self.refused.discard(topic)
+            self.subscribed.add(topic)
 
     def _flushed(self):
         self._sender.left(self._clock.now())
@@ -120,13 +182,15 @@ class Uplink:
         """Connect, serve, and connect again, for ever."""
         self._task = asyncio.current_task()
         self._beat = beat
+        self._pacer = None  # after an interrupt it belongs to an event loop that is gone
+        self.subscribed.clear()
         self._ended()
         while True:
             await self._wait_for_network(beat)
             permanent = await self._connection()
             self.waiting_ms = self._backoff.next_ms(permanent)
             self._log.warning(
-                "link down: {}; next try in {} ms".format(self.reason, self.waiting_ms)
+                "link down: {}; next try in {}".format(self.reason, in_seconds(self.waiting_ms))
             )
             await self._wait(self.waiting_ms, beat)
 
@@ -147,11 +211,14 @@ class Uplink:
         """One connection from beginning to end; True when its failure is permanent."""
         self._given_up = None
         self.attempts += 1
+        connects = self.connects
+        stopped = False
         try:
             await self._serve()
         except asyncio.CancelledError:
             if self._given_up is None:
                 self.reason = "stopped"
+                stopped = True
                 raise
             self.reason = self._given_up
         except MQTTException as error:
@@ -162,6 +229,11 @@ class Uplink:
         except OSError as error:
             self.reason = self._given_up or self._in_words(error)
         finally:
+            if self._link.state == UP and not stopped:
+                self.losses += 1
+            if self._link.state >= GREETING and self.connects == connects:
+                # The CONNACK that was not seen may have been that of a new session.
+                self.subscribed.clear()
             self._ended()
         return False
 
@@ -177,11 +249,19 @@ class Uplink:
 
     def _open(self, present):
         """Greet and subscribe, a packet a step; each step yields whether it has left entirely."""
-        for topic, payload in self._greetings():
-            yield self._link.publish(topic, payload, True)
+        self._asked.clear()
         if not present:
-            for topic, qos in self._subscriptions:
-                yield self._link.subscribe(topic, qos, self._sender.next_packet_id())
+            self.subscribed.clear()
+        for topic, payload in self._greetings():
+            try:
+                yield self._link.publish(topic, payload, True)
+            except ValueError as error:
+                self._log.error("greeting on {} left out: {}".format(topic, error))
+        for topic, qos in self._subscriptions:
+            if topic not in self.subscribed:
+                packet_id = self._sender.next_packet_id()
+                self._asked[packet_id] = topic
+                yield self._link.subscribe(topic, qos, packet_id)
         self._sender.connected(present, self._clock.now())
 
     def _proceed(self):
@@ -193,8 +273,10 @@ class Uplink:
 
     def _ended(self):
         if self._link.state == UP:
-            self.losses += 1
             self.since = self._clock.seconds
+        if self._pacer:
+            self._pacer.cancel()
+            self._pacer = None
         self._link.close()
         self._sender.disconnected()
 
@@ -211,6 +293,8 @@ class Uplink:
         now = self._clock.now()
         try:
             reason = self._link.overdue(now)
+            if self._link.spoke_at == now:
+                self._sender.progress(now)
         except OSError as error:
             reason = self._in_words(error)
         if not reason and self._sender.overdue(now):

@@ -5,8 +5,14 @@ one command's dependencies are no other's.
 """
 
 import importlib
+import sys
 
-import typer
+_NO_ENVIRONMENT = "{} is missing: run `make setup` and use .venv/bin/python -m tools"
+
+try:
+    import typer
+except ModuleNotFoundError as error:
+    sys.exit(_NO_ENVIRONMENT.format(error.name))
 
 COMMANDS = {
     "build": ("tools.build", "Build the tree for a board (mpy-cross over every device file)."),
@@ -29,7 +35,10 @@ def _register(name: str, module: str, help_line: str) -> None:
     @app.command(name, help=help_line, context_settings=_PASS_ALL)
     def run(context: typer.Context) -> None:
         command = typer.Typer(add_completion=False)
-        command.command()(importlib.import_module(module).command)
+        try:
+            command.command()(importlib.import_module(module).command)
+        except ModuleNotFoundError as error:
+            sys.exit(_NO_ENVIRONMENT.format(error.name))
         command(args=context.args, prog_name=f"python -m tools {name}")
 
 

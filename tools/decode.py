@@ -18,6 +18,7 @@ from tools.records import Tag, parse_tags, reading_of
 _F7 = 0xF7
 _OFFSET = re.compile(r"\s*[0-9a-fA-F]{4,16}:\s+")
 _DUMP_OFFSET = re.compile(r"\s*[0-9a-fA-F]{4,16}\s")
+_NO_TAGS = "(names and types: use --tags FILE, the payload of the device's topic .../tags)"
 _SEPARATORS = re.compile(r"0[xX]|[\s:,-]")
 
 
@@ -66,6 +67,8 @@ def command(
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         typer.echo(describe(read_payload(data), known))
+        if tags is None:
+            typer.echo(_NO_TAGS, err=True)
     except OSError as error:
         raise _failure(f"{file}: {error.strerror}") from None
     except (ValueError, batch.BatchError) as error:

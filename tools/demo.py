@@ -10,7 +10,6 @@ step failed. 2: wrong arguments.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -30,10 +29,12 @@ from tools.audit import Audit, Verdict
 from tools.backlog import sparkline
 from tools.broker import Broker, BrokerError
 from tools.build import PROJECT, BuildError
+from tools.claim import Claim, Taken
 from tools.demo_plan import MAX_SECONDS, MIN_SECONDS, PREFIX, SCAN, board_config, cut_lengths
-from tools.demo_show import Show
+from tools.demo_show import Drained, Show
 from tools.demo_watch import StepFailed, Watch
 from tools.mqtt_packets import PUBACK
+from tools.program import RUNS, resume, stop
 from tools.proxy import DOWN, Proxy
 from tools.remote import BoardError, Remote
 from tools.subscriber import Refused, Subscriber
@@ -43,9 +44,8 @@ from tools.vboard.flash import make_flash
 HOME = PROJECT / "build" / "demo"
 _STEPS = 9
 _WAIT_S = 15
-_SPARK = 40
-_LINE = "millpond runs"
-_STARTS = rf"{_LINE}|millpond (not started|failed):[^\n]*\n"
+_SPARK = 20
+_STARTS = rf"{RUNS}|millpond (not started|failed):[^\n]*\n"
 _FAILURES = (
     StepFailed,
     BrokerError,
@@ -64,7 +64,7 @@ class Result:
 
     outages: list[float] = field(default_factory=list)
     max_backlog: int = 0
-    rate: float = 0.0
+    drained: Drained | None = None
 
 
 class Demo:
@@ -91,19 +91,19 @@ class Demo:
         self._start_board()
         self._see_it_online()
         first, second = cut_lengths(self._seconds)
-        self._cut("link cut: an acknowledgement lost, then refused", self._refuse, first)
-        self._restore("link restored: the backlog drains")
-        self._cut("link cut: silence, no reset, no answer", self._proxy.stall, second)
-        self._restore("link restored again")
+        self._cut("link cut, refusing", self._refuse, first)
+        self._restore("link back")
+        self._cut("link cut, silent", self._proxy.stall, second)
+        self._restore("link back")
         return self._account()
 
     def _claim_home(self) -> None:
-        self._home.mkdir(parents=True, exist_ok=True)
-        lock = self._stack.enter_context((self._home / "lock").open("a"))
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StepFailed(f"another demonstration uses {self._home}; see --home") from None
+            self._stack.enter_context(Claim(self._home / "lock", f"pid {os.getpid()}"))
+        except Taken as taken:
+            raise StepFailed(
+                f"another demonstration uses {self._home} ({taken}); see --home"
+            ) from None
         for path in self._home.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
@@ -139,10 +139,10 @@ class Demo:
             self._board = self._stack.enter_context(VirtualBoard(flash))
             self._stack.callback(self._save_console)
             said = self._board.wait_for(_STARTS, _WAIT_S)[0]
-            if said != _LINE:
+            if said != RUNS:
                 raise StepFailed(f"the board says: {said.strip()}")
             self._watch.attach(self._board)
-            step.result(f"MicroPython with the board's own files, serial port {self._board.port}")
+            step.result(f"MicroPython, the board's own files, {self._board.port}")
 
     def _save_console(self) -> None:
         lines = self._board.output().replace("\r", "").split("\n")
@@ -187,23 +187,24 @@ class Demo:
     def _growing(self, began: float) -> str:
         held = [sample.held for sample in self._watch.backlog.since(began)]
         now = held[-1] if held else 0
-        return f"{time.monotonic() - began:4.1f} s, backlog {now:>5} {sparkline(held, _SPARK)}"
+        return f"{time.monotonic() - began:.1f} s, backlog {now} {sparkline(held, _SPARK)}"
 
     def _restore(self, title: str) -> None:
         watch, result = self._watch, self.result
         with self._show.step(title) as step:
-            result.max_backlog = max(result.max_backlog, watch.backlog.most())
+            held, repeated = watch.last.held, watch.audit.duplicates
             began, first = time.monotonic(), len(watch.data)
             self._proxy.restore()
             drained = lambda: len(watch.data) > first and watch.is_fresh()  # noqa: E731
             watch.run_until(drained, 2 * _WAIT_S, "the end of the backlog")
-            items = sum(number for _, number in watch.data[first:])
-            took = max(watch.data[-1][0] - watch.data[first][0], 0.001)
-            result.rate = max(result.rate, items / took)
+            came = watch.data[first:]
+            took = came[-1][0] - came[0][0]
+            items = sum(number for _, number in came) + watch.audit.duplicates - repeated
+            drained = Drained(items, len(came), took, held)
+            result.drained = max(filter(None, (result.drained, drained)), key=lambda d: d.items)
             watch.run_until(lambda: self._is_up(began), _WAIT_S, "a status line that says so")
-            step.result(
-                f"link up after {watch.data[first][0] - began:.1f} s, {items} items in {took:.2f} s"
-            )
+            result.max_backlog = max(result.max_backlog, watch.backlog.most())
+            step.result(f"in {came[0][0] - began:.1f} s; {drained.what()}")
 
     def _is_up(self, since: float) -> bool:
         after = self._watch.backlog.since(since)
@@ -211,15 +212,15 @@ class Demo:
 
     def _account(self) -> Verdict:
         watch = self._watch
-        with self._show.step("sensors stopped, every item accounted for") as step:
+        with self._show.step("sensors stopped, items counted") as step:
             with Remote(self._board.port) as remote:
-                remote.interrupt()
+                stop(remote)
                 remote.exec("app.stop_sensors()")
-                self._resume(remote)
+                resume(remote)
             began = time.monotonic()
             watch.run_until(lambda: self._is_empty(began), _WAIT_S, "an empty board")
             with Remote(self._board.port) as remote:
-                remote.interrupt()
+                stop(remote)
                 counters = json.loads(remote.exec("import json; print(json.dumps(counters()))"))
             (self._home / "counters.json").write_text(json.dumps(counters, indent=2))
             with contextlib.suppress(StepFailed):
@@ -228,11 +229,6 @@ class Demo:
             verdict = watch.audit.verdict(counters)
             step.result(f"{verdict.produced} produced, {verdict.delivered} delivered")
             return verdict
-
-    def _resume(self, remote: Remote) -> None:
-        remote.type_line("resume()")
-        if remote.wait_for(_LINE, _WAIT_S) is None:
-            raise StepFailed("resume() at the board's REPL did not go on")
 
     def _is_empty(self, since: float) -> bool:
         after = self._watch.backlog.since(since)
@@ -266,22 +262,33 @@ def command(
     """Run the whole line through two outages, and account for every item."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     show = Show(Console(stderr=as_json, highlight=False), _STEPS)
-    verdict = None
+    stopped, failure, verdict = False, "", None
     with contextlib.ExitStack() as stack:
         demo = Demo(show, stack, seconds, broker, home)
         try:
             verdict = demo.run()
         except _FAILURES as error:
             failure = str(error)
+        except KeyboardInterrupt:
+            stopped = True
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was started is still to be ended
+    if stopped:
+        show.stopped()
+        raise typer.Exit(130)
     if verdict is None:
         show.failed(failure, _look_at(home))
         raise typer.Exit(1)
-    show.table(verdict, demo.result.outages, demo.result.max_backlog, demo.result.rate)
+    _conclude(show, verdict, demo.result, home, as_json)
+    raise typer.Exit(0 if verdict.passed else 1)
+
+
+def _conclude(show: Show, verdict: Verdict, result: Result, home: Path, as_json: bool) -> None:
+    """Show the account, and what is wrong with it."""
+    show.table(verdict, result.outages, result.max_backlog, result.drained)
     if not verdict.passed:
         show.failed("; ".join(verdict.faults), _look_at(home))
     if as_json:
-        typer.echo(json.dumps(summary(verdict, demo.result)))
-    raise typer.Exit(0 if verdict.passed else 1)
+        typer.echo(json.dumps(summary(verdict, result)))
 
 
 def _look_at(home: Path) -> list[str]:

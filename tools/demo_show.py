@@ -7,6 +7,7 @@ that stays when the step is done. Elsewhere every change is a line, at most one 
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +16,31 @@ from rich.text import Text
 from tools.audit import Verdict
 
 _NOTE_EVERY_S = 1.0
+
+
+@dataclass(frozen=True)
+class Drained:
+    """What came after an outage, from the first message to the last of those that had waited.
+
+    `held`: how many items waited when the board last said so; the others were taken in since.
+    """
+
+    items: int
+    messages: int
+    seconds: float
+    held: int
+
+    def what(self) -> str:
+        """The items, for the step."""
+        held = min(self.held, self.items)
+        return f"{held} held + {self.items - held} new items in {self._ms()}"
+
+    def how(self) -> str:
+        """The way they came, for the table."""
+        return f"in {self.messages} messages (batches, alerts), {self._ms()}"
+
+    def _ms(self) -> str:
+        return f"{self.seconds * 1000:.0f} ms"
 
 
 class Step:
@@ -88,14 +114,23 @@ class Show:
     def _elapsed(self) -> str:
         return f"{time.monotonic() - self._began:6.1f} s"
 
-    def table(self, verdict: Verdict, outages: list[float], backlog: int, rate: float) -> None:
+    def stopped(self) -> None:
+        """Say that a person ended it."""
+        self.print("demo stopped", "yellow")
+
+    def table(
+        self, verdict: Verdict, outages: list[float], backlog: int, drained: Drained | None
+    ) -> None:
         """The account at the end."""
         table = Table(title="Every item accounted for" if verdict.passed else "NOT accounted for")
         table.add_column("items")
         table.add_column("", justify="right")
-        table.add_row("produced", str(verdict.produced))
-        table.add_row("delivered", str(verdict.delivered))
-        table.add_row("duplicates", str(verdict.duplicates))
+        table.add_column("", style="dim")
+        table.add_row("produced", str(verdict.produced), "readings, alerts, health messages")
+        table.add_row("delivered", str(verdict.delivered), "each counted once")
+        table.add_row(
+            "duplicates", str(verdict.duplicates), "came twice: its acknowledgement was lost"
+        )
         table.add_row("dropped", str(sum(verdict.dropped.values())))
         for reason, number in verdict.dropped.items():
             table.add_row(f"  {reason}", str(number))
@@ -104,6 +139,7 @@ class Show:
         table.add_row("order kept", "yes" if verdict.in_order else "NO")
         table.add_section()
         table.add_row("link cut", " + ".join(f"{outage:.1f} s" for outage in outages))
-        table.add_row("largest backlog", str(backlog))
-        table.add_row("drained at", f"{rate:.0f}/s")
+        table.add_row("largest backlog", str(backlog), "as the board said, once a second")
+        if drained:
+            table.add_row("largest drain", str(drained.items), drained.how())
         self._console.print(table)

@@ -1,8 +1,9 @@
 """Bring the build onto a board with mpremote's transport, and see that it runs.
 
-The program on the board is stopped (soft reset, main.py not run), files that differ are copied,
-files that an earlier deploy put there and that are no longer wanted are removed, the board is
-reset, and we wait for what main.py says. Ours is what the board's manifest names (tools.tree); the
+The program on the board is stopped by Ctrl-C. When the board has all it should have, the program
+goes on, with nothing lost. Else a soft reset ends it, files that differ are copied, files that an
+earlier deploy put there and that are no longer wanted are removed, the board is reset, and we wait
+for what main.py says. Ours is what the board's manifest names (tools.tree); the
 manifest names old and new files while we work, so that a deploy cut short is made good by the
 next. config.json and all other files of the user's stay as they are.
 """
@@ -16,15 +17,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from tools import ports, tree
+from tools import ports, program, tree
 from tools.build import BOARD, BuildError, build
 from tools.remote import BoardError, Remote
 
 CONFIG = "config.json"
 _BLOCK = 4096
 _START_S = 30
-_RUNS = "millpond runs"
-_ENDED = r"millpond runs|>>> "
+_ENDED = program.RUNS + r"|>>> "
 _LAST = ("boot.py", "main.py")
 
 _NO_CONFIG = """\
@@ -93,11 +93,8 @@ def needed_bytes(sizes: dict[str, int], present: dict[str, int]) -> int:
 
 def bring(remote: Remote, built: Path, show: Lines | Bar) -> tree.Plan:
     """Make the board's files those of the tree `built`; what was done. The program is stopped."""
-    wanted = tree.scan(built)
     remote.restart()
-    ours = tree.parse(remote.read(tree.MANIFEST))
-    found = remote.digests(tree.of_interest(wanted, ours))
-    todo = tree.plan(wanted, ours, {path: digest for path, (_, digest) in found.items()})
+    wanted, ours, found, todo = _survey(remote, built)
     if ours != wanted:
         remote.write(tree.MANIFEST, tree.dump(ours | wanted))
     _remove(remote, todo.remove, show)
@@ -106,6 +103,15 @@ def bring(remote: Remote, built: Path, show: Lines | Bar) -> tree.Plan:
         remote.write(tree.MANIFEST, tree.dump(wanted))
     show.say(f"{len(todo.copy)} copied, {len(todo.same)} up to date, {len(todo.remove)} removed")
     return todo
+
+
+def _survey(remote: Remote, built: Path):
+    """The wanted manifest, the board's, its files' sizes and digests, and what is to be done."""
+    wanted = tree.scan(built)
+    ours = tree.parse(remote.read(tree.MANIFEST))
+    found = remote.digests(tree.of_interest(wanted, ours))
+    todo = tree.plan(wanted, ours, {path: digest for path, (_, digest) in found.items()})
+    return wanted, ours, found, todo
 
 
 def _remove(remote: Remote, paths: list[str], show: Lines | Bar) -> None:
@@ -141,7 +147,7 @@ def start(remote: Remote, show: Lines | Bar) -> bool:
     if said is None:
         show.say("The board was reset; its start was not seen: look with `make repl`.")
         return remote.lost
-    if _RUNS in said:
+    if program.RUNS in said:
         show.say("The program runs.")
         return True
     if not has_config:
@@ -151,26 +157,63 @@ def start(remote: Remote, show: Lines | Bar) -> bool:
     return False
 
 
-def deploy(port: str, built: Path, show: Lines | Bar) -> bool:
-    """Bring the tree `built` onto the board at `port`; whether the program then runs."""
+def deploy(port: str, built: Path, show: Lines | Bar, reset: bool = False) -> bool:
+    """Bring the tree `built` onto the board at `port`; whether the program then runs.
+
+    A board that has it all, with the program in memory, is not reset unless `reset` is true.
+    """
     with Remote(port) as remote:
+        if _is_current(remote, built, show, reset):
+            return True
         bring(remote, built, show)
         return start(remote, show)
+
+
+def _is_current(remote: Remote, built: Path, show: Lines | Bar, reset: bool) -> bool:
+    """Whether nothing is to be done: the program, which holds what a reset would lose, goes on.
+
+    Else it is stopped, and what will be lost has been said.
+    """
+    try:
+        was_running = program.stop(remote)
+        held = program.held(remote)
+    except BoardError:
+        return False
+    if held < 0:
+        return False
+    wanted, ours, _, todo = _survey(remote, built)
+    files = len(todo.copy) + len(todo.remove)
+    if files or reset:
+        show.say(
+            f"Files that differ: {files}. A reset follows; buffered data is lost: {held} items."
+        )
+        return False
+    if ours != wanted:
+        remote.write(tree.MANIFEST, tree.dump(wanted))
+    show.say(f"{len(todo.same)} files, all up to date; not reset, buffered data kept.")
+    if was_running:
+        program.resume(remote)
+    else:
+        show.say("The program is stopped, as it was; resume() at the REPL lets it go on.")
+    return True
 
 
 def command(
     port: ports.PortOption = "",
     source: Annotated[bool, typer.Option("--source", help="Deploy .py instead of .mpy")] = False,
     march: Annotated[str, typer.Option(help="For native code: xtensawin, rv32imc, ...")] = "",
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Reset the board even if it is up to date")
+    ] = False,
 ) -> None:
-    """Build, bring the build onto a board, reset it and wait until the program runs."""
+    """Build, bring the build onto a board, reset it if that changed it, and see that it runs."""
     if not port:
         typer.echo(ports.none_given(), err=True)
         raise typer.Exit(2)
     console = Console()
     try:
         build(source=source, march=march)
-        runs = deploy(port, BOARD, Bar(console) if console.is_terminal else Lines())
+        runs = deploy(port, BOARD, Bar(console) if console.is_terminal else Lines(), reset)
     except (BuildError, BoardError) as error:
         typer.echo(f"deploy failed: {error}", err=True)
         raise typer.Exit(1) from None

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from tools.listen_view import View, line
+from tools.listen_view import View
 from tools.records import Decoder
 from tools.subscriber import Refused, Subscriber
 
@@ -24,7 +24,7 @@ _STDOUT = "-"
 
 
 class _Lines:
-    """Shows a line for each record."""
+    """Shows a line for each record, and the totals at the end."""
 
     def __init__(self, view: View, quiet: bool):
         self._view = view
@@ -37,16 +37,27 @@ class _Lines:
         for record in records:
             self._view.add(record)
             if not self._quiet:
-                print(line(record), flush=True)
+                print(self._view.line(record), flush=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exc):
+        self.say(self._view.summary())
 
 
 class _Screen:
-    """Shows a live table, drawn again at most every _TICK_S seconds."""
+    """Shows a live table that fits the screen, drawn again at most every _TICK_S seconds.
+
+    What it showed last stays, with the totals.
+    """
 
     def __init__(self, view: View, console: Console):
         self._view = view
         self._live = Live(
-            get_renderable=lambda: view.table(time.time()), console=console, auto_refresh=False
+            get_renderable=lambda: view.table(time.time(), console.height - 1),
+            console=console,
+            auto_refresh=False,
         )
         self._drawn = 0.0
 
@@ -89,22 +100,33 @@ def command(
     readings than --count.
     """
     console = Console()
-    view = View()
+    decoder = Decoder(prefix)
+    view = View(decoder.tags)
+    on_screen = console.is_terminal and jsonl != _STDOUT
+    out = _Screen(view, console) if on_screen else _Lines(view, quiet=jsonl == _STDOUT)
+    try:
+        subscriber = Subscriber(host, port, [_topic(prefix)], user, password, say=out.say)
+    except ValueError as error:
+        raise _failure(str(error)) from None
     with contextlib.ExitStack() as stack:
-        if console.is_terminal and jsonl != _STDOUT:
-            out = stack.enter_context(_Screen(view, console))
-        else:
-            out = _Lines(view, quiet=jsonl == _STDOUT)
         file = _open(jsonl, stack)
-        topics = [f"{prefix}/+/#"]
-        subscriber = stack.enter_context(
-            Subscriber(host, port, topics, user, password, say=out.say)
-        )
-        problem = _run(subscriber, Decoder(prefix), view, out, file, count, seconds)
-    print(view.summary(), file=sys.stderr)
+        stack.enter_context(out)
+        stack.enter_context(subscriber)
+        problem = _run(subscriber, decoder, view, out, file, count, seconds)
     if problem:
-        print(f"listen: {problem}", file=sys.stderr)
-        raise typer.Exit(1)
+        raise _failure(problem)
+
+
+def _failure(problem: str) -> typer.Exit:
+    print(f"listen: {problem}", file=sys.stderr)
+    return typer.Exit(1)
+
+
+def _topic(prefix: str) -> str:
+    """The filter for all that is below `prefix`; ValueError where there can be none."""
+    if not prefix.isprintable() or not prefix or set(prefix) & set("+#"):
+        raise ValueError(f"prefix {prefix!r}: printable text without + and # expected")
+    return f"{prefix}/+/#"
 
 
 def _open(jsonl: str, stack: contextlib.ExitStack):
@@ -115,8 +137,7 @@ def _open(jsonl: str, stack: contextlib.ExitStack):
     try:
         return stack.enter_context(Path(jsonl).open("a", encoding="utf-8"))
     except OSError as error:
-        print(f"listen: {jsonl}: {error.strerror}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise _failure(f"{jsonl}: {error.strerror}") from None
 
 
 def _run(subscriber, decoder, view, out, file, count, seconds) -> str:

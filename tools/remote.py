@@ -39,6 +39,23 @@ for path in %r:
         print(os.stat(path)[6], digest(path), path)
     except OSError:
         pass
+del digest, path
+"""
+_EXISTS = """
+import os
+try:
+    os.stat(%r)
+    print(1)
+except OSError:
+    pass
+"""
+_MAKE_FOLDER = """
+import os
+try:
+    os.mkdir(%r)
+except OSError as error:
+    if error.errno != 17:
+        raise
 """
 
 
@@ -101,6 +118,19 @@ class Remote:
         with self._errors("stopping the program"):
             self._transport.enter_raw_repl(soft_reset=True)
 
+    def press(self, key: str) -> None:
+        """Send a key to whatever runs."""
+        with self._errors("typing"):
+            self._transport.serial.write(key.encode())
+
+    def ask(self, key: str, pattern: str, timeout: float) -> str | None:
+        """Send a key to whatever runs; the first group of `pattern` in its answer, or None."""
+        with self._errors("typing"):
+            self._skip_old_output()
+        self.press(key)
+        said = self.wait_for(pattern, timeout)
+        return said and re.search(pattern, said)[1]
+
     def interrupt(self) -> str:
         """Stop the program with Ctrl-C, keeping all it holds; what it said to that."""
         with self._errors("stopping the program"):
@@ -136,7 +166,7 @@ class Remote:
     def read(self, path: str) -> bytes:
         """A file's content, b"" for none."""
         with self._errors(f"reading {path}"):
-            if not self._transport.fs_exists(path):
+            if not self._transport.exec(_EXISTS % path):
                 return b""
             return bytes(self._transport.fs_readfile(path, chunk_size=_CHUNK))
 
@@ -153,8 +183,8 @@ class Remote:
 
     def make_folder(self, path: str) -> None:
         """Make a folder, unless it is there."""
-        with self._errors(f"making {path}"), contextlib.suppress(FileExistsError):
-            self._transport.fs_mkdir(path)
+        with self._errors(f"making {path}"):
+            self._transport.exec(_MAKE_FOLDER % path)
 
     def remove_folder_if_empty(self, path: str) -> None:
         """Remove a folder with nothing in it."""

@@ -8,8 +8,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import typer
-
 from tools import ports
 
 
@@ -24,9 +22,6 @@ def mpremote_command() -> str:
 
 def command(port: ports.PortOption = "") -> None:
     """Attach to a board's REPL without a reset."""
-    port = port or ports.virtual_board()
-    if not port:
-        typer.echo(ports.none_given(), err=True)
-        raise typer.Exit(2)
+    port = ports.given_or_found(port)
     mpremote = mpremote_command()
     os.execv(mpremote, [mpremote, "connect", port, "resume", "repl"])

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from tools._core import UNKNOWN_BELOW
 
 NO_VALUE = "-"
+_PURE_NUMBER = "1"
+_MANY = 1e15  # from here on decimals mean nothing to a double
 
 
 def clean(text) -> str:
@@ -34,15 +36,30 @@ def span(seconds: float) -> str:
     return f"{seconds / 86400:.0f} d"
 
 
-def value(reading: dict, with_unit: bool = True) -> str:
-    """A reading's value, or why it has none."""
+def when(ts: float, received: float) -> str:
+    """The time of day here of what was sent with `ts`, or else when it came; with the date where
+    that is another day."""
+    if ts < UNKNOWN_BELOW:
+        return clock(received)
+    local = datetime.fromtimestamp(ts)
+    same_day = local.date() == datetime.fromtimestamp(received).date()
+    return local.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
+
+
+def unit(reading: dict) -> str:
+    """A reading's unit; nothing for a pure number, whose unit is 1."""
+    text = clean(reading.get("unit") or "")
+    return "" if text == _PURE_NUMBER else text
+
+
+def value(reading: dict, with_unit: bool = True, decimals: int | None = None) -> str:
+    """A reading's value, a float with so many decimals, or why it has none."""
     if "status" in reading:
         return f"status {reading['status']}"
     if "raw" in reading:
         return f"raw {reading['raw']}"
-    shown = _one(reading["value"])
-    unit = clean(reading.get("unit") or "") if with_unit else ""
-    return f"{shown} {unit}".rstrip()
+    shown = _one(reading["value"], decimals)
+    return f"{shown} {unit(reading)}".rstrip() if with_unit else shown
 
 
 def tag(reading: dict) -> str:
@@ -50,11 +67,15 @@ def tag(reading: dict) -> str:
     return clean(reading["name"]) if reading["name"] is not None else f"tag {reading['id']}"
 
 
-def _one(value) -> str:
+def _one(value, decimals: int | None) -> str:
     if value is None:
         return NO_VALUE
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_one, value)) + "]"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        return "[" + ", ".join(_one(one, decimals) for one in value) + "]"
+    if not isinstance(value, float):
+        return str(value)
+    if decimals is None or abs(value) >= _MANY:
+        return f"{value:g}"
+    return f"{value:.{decimals}f}"

@@ -8,7 +8,10 @@ the login ends it, since trying again can't help.
 With a `client_id` the broker keeps the session, and so the messages, while the link is down.
 """
 
+import contextlib
+import ipaddress
 import queue
+import re
 import sys
 import threading
 import time
@@ -19,6 +22,7 @@ import paho.mqtt.client as mqtt
 
 _RETRY_S = (1, 5)
 _KEEPALIVE_S = 30
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)*\.?")
 
 
 class Message(NamedTuple):
@@ -35,7 +39,10 @@ class Refused(Exception):
 
 
 class Subscriber:
-    """Subscribes to `topics` at QoS 1. `subscribed` is set once the broker has confirmed it."""
+    """Subscribes to `topics` at QoS 1. `subscribed` is set once the broker has confirmed it.
+
+    ValueError for a `host` that can be neither a name nor an address.
+    """
 
     def __init__(
         self,
@@ -47,6 +54,7 @@ class Subscriber:
         client_id: str = "",
         say: Callable[[str], None] = lambda _line: None,
     ):
+        _check_host(host)
         self.where = f"{host}:{port}"
         self.subscribed = threading.Event()
         self._address = host, port
@@ -129,6 +137,22 @@ class Subscriber:
 
     def _on_message(self, _client, _userdata, message) -> None:
         self._queue.put(Message(message.topic, message.payload, time.time(), bool(message.retain)))
+
+
+def _check_host(host: str) -> None:
+    """ValueError unless a resolver can be asked for it."""
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(host)
+        return
+    name, _, number = host.rpartition(":")
+    if "://" in host:
+        raise ValueError(f"host {host!r}: only the name or address, without ...://")
+    if name and number.isdigit():
+        raise ValueError(f"host {host!r}: a name or an address; the port goes to --port {number}")
+    with contextlib.suppress(UnicodeError):
+        if host.encode("idna") and _NAME.fullmatch(host):
+            return
+    raise ValueError(f"host {host!r}: the name or the address of a broker expected")
 
 
 def _in_words(error: BaseException | None) -> str:

@@ -47,6 +47,11 @@ def unix_seconds(seconds, epoch_year):
     raise ValueError("epoch year {}: 1970 or 2000 expected".format(epoch_year))
 
 
+def is_plausible(unix):
+    """Whether a Unix time can be the time of day: 2024-01-01 to 2099-12-31."""
+    return EARLIEST <= unix < LATEST
+
+
 class Clock:
     """Milliseconds on the ring, seconds since the start, and Unix time once it is known.
 
@@ -82,7 +87,7 @@ class Clock:
 
         The bounds keep out what a failed time server answers (0, or the epoch of 1900).
         """
-        if not EARLIEST <= unix < LATEST:
+        if not is_plausible(unix):
             raise ValueError("Unix time {}: {} to {} expected".format(unix, EARLIEST, LATEST - 1))
         self.now()
         start = unix - self.seconds

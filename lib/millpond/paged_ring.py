@@ -70,7 +70,7 @@ class PagedRing:
     that waits for its acknowledgement, or 0.
     """
 
-    def __init__(self, size, page_size=4096, lanes=1, on_drop=None):
+    def __init__(self, size, page_size=4096, lanes=1, *, on_drop=None):
         if not _MIN_PAGE_SIZE <= page_size <= _MAX_PAGE_SIZE:
             raise ValueError("page_size {}: 64 to 65536 expected".format(page_size))
         pages = size // page_size

@@ -7,12 +7,18 @@ which message of the ring is to be sent. It does no I/O.
        ^                                    |  (QoS 0: left --> IDLE)  |
        +------------------------- disconnected -----------------------+
 
+A message that can never leave goes from LEAVING to IDLE by `set_aside`.
+
 The one way a message is ever sent again is a new connection; on a live one nothing is re-sent
 (S5). What was in flight when a link was lost goes out first on the next one: under the same
 packet id and with DUP when the broker still has the session, else as a new publication (S3).
 
-Whoever owns the link calls `next` after every append, acknowledgement and connect (S1, S9), and
-`overdue` now and then.
+A rate limit sets a moment for each message, an interval behind the moment of the last one and not
+behind its departure, so that lateness does not add up (S9). Time in which nothing waited is not
+made up for, nor is lateness beyond _CATCH_UP_MS.
+
+Whoever owns the link calls `next` after every append, acknowledgement and connect and when
+`wait_ms` is over (S1, S9), and `overdue` now and then.
 """
 
 from micropython import const
@@ -33,20 +39,25 @@ WAITING = const(3)
 
 _MAX_PACKET_ID = const(65535)
 _MAX_TIMEOUT_S = const(86400)
+_MAX_RATE = const(1000)
+_CATCH_UP_MS = const(50)
 
 
 class Sender:
     """One message in flight from `ring` (a PagedRing) to the broker.
 
     `topics` is the TopicTable that tags refer to. `ack_timeout_s` is how long an acknowledgement
-    may take (S5). `rate_limit` is in messages a second, 0 for as fast as they are acknowledged
-    (S9). `on_delivered(at, length, tag)` is called for each message the broker has, while its
-    payload still stands in the ring's buffer. `prepare(at, length, tag)` is called before a
-    message tagged unstamped leaves for the first time, and gives its tag anew.
+    may take (S5). `rate_limit` is in messages a second, up to 1000, 0 for as fast as they are
+    acknowledged (S9). `on_delivered(at, length, tag)` is called for each message the broker has,
+    while its payload still stands in the ring's buffer. `prepare(at, length, tag)` is called
+    before a message tagged unstamped leaves for the first time, and gives its tag anew.
 
     After `next` has returned True these describe what to send: `topic` (bytes), `at` and
     `length` (payload in the ring's buffer), `qos`, `retained`, `dup` and `packet_id`; `flags` has
     the three as MQTT does, DUP << 3 | QoS << 1 | RETAIN.
+
+    `delivered` counts the messages that the broker has, `resent` how often one was sent once more
+    over a new connection, whether as a DUP or as a new publication.
     """
 
     def __init__(
@@ -54,17 +65,22 @@ class Sender:
     ):
         if not 1 <= ack_timeout_s <= _MAX_TIMEOUT_S:
             raise ValueError("ack_timeout_s {}: 1 to 86400 expected".format(ack_timeout_s))
-        if not 0 <= rate_limit <= 1000:
+        if not 0 <= rate_limit <= _MAX_RATE:
             raise ValueError("rate_limit {}: 0 to 1000 a second expected".format(rate_limit))
         self._ring = ring
         self._topics = topics
         self.ack_timeout_s = ack_timeout_s
-        self._interval_ms = -(-1000 // rate_limit) if rate_limit else 0
+        self.rate_limit = rate_limit
+        # The interval, and its fraction of a millisecond in units of 1/rate_limit ms.
+        self._interval_ms = 1000 // rate_limit if rate_limit else 0
+        self._interval_rest = 1000 % rate_limit if rate_limit else 0
         self._on_delivered = on_delivered
         self._prepare = prepare
         self.state = OFFLINE
         self._since = 0
-        self._not_before = 0
+        self._due = 0
+        self._due_rest = 0
+        self._rested = True
         self._session_id = 0
         self._last_id = 0
 
@@ -90,7 +106,8 @@ class Sender:
     def connected(self, session_present, now):
         """The broker has accepted the connection, with or without an earlier session (S3)."""
         self.state = IDLE
-        self._not_before = now
+        self._due = now
+        self._due_rest = 0
         if not session_present:
             self._session_id = 0
 
@@ -103,10 +120,11 @@ class Sender:
         """Take up the next message; True when there is one to send now (S1)."""
         if self.state != IDLE:
             return False
-        if self._interval_ms and diff(now, self._not_before) < 0:
-            return False
         ring = self._ring
         if not ring.head():
+            self._rested = True
+            return False
+        if self.rate_limit and diff(now, self._due) < 0:
             return False
         tag = ring.head_tag
         if tag & TAG_UNSTAMPED and self._prepare and not ring.head_packet_id:
@@ -115,10 +133,9 @@ class Sender:
         if tag != self._tag:
             self._describe(tag)
         packet_id = ring.head_packet_id
-        if packet_id and packet_id == self._session_id:
+        if packet_id and self._goes_again(packet_id):
             self.dup = self.qos > 0
             self.flags = self._flags | self.dup << 3
-            self.resent += 1
         else:
             self.dup = False
             self.flags = self._flags
@@ -130,9 +147,35 @@ class Sender:
         self.length = ring.head_length
         self.state = LEAVING
         self._since = now
-        if self._interval_ms:
-            self._not_before = add(now, self._interval_ms)
+        if self.rate_limit:
+            self._set_pace(now)
         return True
+
+    def _goes_again(self, packet_id):
+        """Count a message that was sent before; True when the broker may know it by that id."""
+        self.resent += 1
+        return packet_id == self._session_id
+
+    def _set_pace(self, now):
+        """A message goes now: set the moment of the one behind it (S9)."""
+        if diff(now, self._due) > (0 if self._rested else _CATCH_UP_MS):
+            self._due = now
+            self._due_rest = 0
+        self._rested = False
+        self._due = add(self._due, self._interval_ms)
+        self._due_rest += self._interval_rest
+        if self._due_rest >= self.rate_limit:
+            self._due_rest -= self.rate_limit
+            self._due = add(self._due, 1)
+
+    def wait_ms(self, now):
+        """Milliseconds until the rate limit allows the next message (S9).
+
+        0 when it allows it now, when there is no limit, and while offline.
+        """
+        if not self.rate_limit or self.state == OFFLINE:
+            return 0
+        return max(0, diff(self._due, now))
 
     def _describe(self, tag):
         """Keep what a tag says, which is mostly what the last one said."""
@@ -142,13 +185,30 @@ class Sender:
         self._flags = self.qos << 1 | self.retained
         self.topic = self._topics.encoded(tag & TAG_TOPIC_MASK)
 
+    def set_aside(self, reason):
+        """What `next` gave can never leave: drop it for `reason`, a word, which the ring counts.
+
+        ValueError unless it is about to leave.
+        """
+        if self.state != LEAVING:
+            raise ValueError("set aside in state {}: {} expected".format(self.state, LEAVING))
+        self._session_id = 0
+        self.state = IDLE
+        self._ring.drop(reason)
+
     def left(self, now):
         """All bytes of the message were handed to the network; QoS 0 is complete (S6)."""
         if self.state != LEAVING:
             return
         self.state = WAITING
+        self._since = now
         if self.qos == 0:
             self.acked(self.packet_id, now)
+
+    def progress(self, now):
+        """Some bytes of the message have left: a slow link is no dead one, so S5 begins anew."""
+        if self.state == LEAVING:
+            self._since = now
 
     def acked(self, packet_id, now):
         """The broker acknowledged `packet_id`. False when that is not what is in flight (S2).
@@ -176,7 +236,7 @@ class Sender:
         that its moment would seem to lie ahead.
         """
         if self.state < LEAVING:
-            if diff(now, self._not_before) > 0:
-                self._not_before = now
+            if diff(now, self._due) > _CATCH_UP_MS:
+                self._due = now
             return False
         return diff(now, self._since) >= 1000 * self.ack_timeout_s

@@ -1,7 +1,8 @@
 """DeliveryWatchdog: notices a link that claims to be up and delivers nothing (seed 004, SPEC §7).
 
-It measures one span of time: since the last moment at which all was well, that is a delivery, a
-new connection, or nothing waiting to be delivered. When the span reaches the time-out while the
+It measures one span of time: since the last check that found all well, that is progress (a
+delivery, or a new connection, which gets the whole time-out to prove itself), no connection, or
+nothing waiting to be delivered. When the span reaches the time-out while the
 link is up with something pending, the owner must make the connection anew. Idle is no failure:
 each check that finds nothing pending begins the span again.
 
@@ -24,21 +25,17 @@ class DeliveryWatchdog:
             raise ValueError("timeout_s {}: 1 to 86400 expected".format(timeout_s))
         self._timeout_ms = 1000 * timeout_s
         self._well = now
-        self._delivered = 0
+        self._progress = 0
         self.fired = 0
 
-    def connected(self, now):
-        """A new connection gets the whole time-out to prove itself."""
-        self._well = now
-
-    def check(self, now, connected, pending, delivered):
+    def check(self, now, connected, pending, progress):
         """True, and counted in `fired`, when the link must be made anew.
 
-        `connected` and `pending` (something waits) are truths, `delivered` the number of messages
-        ever delivered.
+        `connected` and `pending` (something waits) are truths; `progress` is any number that
+        changes with each delivery and each new connection, such as the sum of their counters.
         """
-        if not connected or not pending or delivered != self._delivered:
-            self._delivered = delivered
+        if not connected or not pending or progress != self._progress:
+            self._progress = progress
             self._well = now
             return False
         if diff(now, self._well) < self._timeout_ms:

@@ -287,3 +287,9 @@ def test_explain_prints_every_key_in_order_and_marks_what_differs():
         assert line[2:].split()[0] == row[0]
     marked = [line.split()[1:] for line in lines if line[0] == "*"]
     assert marked == [["mqtt.host", '"broker"'], ["mqtt.port", "8883"], ["plant.enabled", "false"]]
+
+
+def test_characters_that_a_broker_refuses_are_refused():
+    for letter in "\x07\x7f\x85\ufffe\uffff":
+        text = raises(ConfigError, check, {"mqtt": {"host": "h"}, "device": {"name": "a" + letter}})
+        assert "device.name" in text, letter

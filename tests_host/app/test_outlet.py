@@ -2,7 +2,7 @@
 
 import json
 
-from firmware.outlet import Outlet
+from firmware.outlet import STATUS_BAD_VALUE, STATUS_FAILED, Outlet
 from millpond.clock import Clock
 from millpond.message import CRITICAL, HIGH, LOW, NORMAL, TopicTable
 from millpond.message_queue import MessageQueue
@@ -26,6 +26,18 @@ class Broken(Sensor):
         raise OSError("no answer")
 
 
+class OneBad(Sensor):
+    def read(self, out):
+        out.reading(7, -5)
+        out.reading(8, 21.5)
+
+
+class HalfBroken(Sensor):
+    def read(self, out):
+        out.reading(8, 21.5)
+        raise OSError("no answer")
+
+
 class Slow(Sensor):
     """Two readings and an alert between which a second passes."""
 
@@ -43,7 +55,11 @@ class Line:
         self.data, self.alert = topics.index("pond/data"), topics.index("pond/alert")
         self.queue = MessageQueue(slots, slot_size, topics, overflow)
         self.clock = Clock(lambda: 5000)
-        self.outlet = Outlet(sensor(), self.queue, self.clock, self.data, self.alert)
+        self.errors = []
+        self.outlet = Outlet(sensor(), self.queue, self.clock, self.data, self.alert, self)
+
+    def error(self, text):
+        self.errors.append(text)
 
     def taken(self):
         """The next message as (topic index, priority, payload)."""
@@ -92,12 +108,38 @@ def test_a_reading_of_a_tag_that_the_sensor_has_not_is_refused():
     assert len(line.queue) == 0
 
 
-def test_a_value_out_of_its_kinds_range_is_named_and_not_handed_over():
+def test_a_value_that_its_tag_cannot_have_is_handed_over_as_a_status_and_logged():
+    for value in (65536, "fast", None, [1] * 300):
+        line = Line()
+        line.outlet.reading(7, value)
+        assert line.taken() == (line.data, NORMAL, record(7, "uint16", 0, 0, STATUS_BAD_VALUE))
+        assert len(line.queue) == 0 and line.outlet.bad_values == 1
+        assert "pump, tag 7" in line.errors[0]
     line = Line()
-    message = raises(ValueError, line.outlet.reading, 7, 65536)
-    assert "65536" in message and "65535" in message
-    raises(TypeError, line.outlet.reading, 7, "fast")
-    assert len(line.queue) == 0
+    line.outlet.reading(7, 65536)
+    assert "65536" in line.errors[0] and "65535" in line.errors[0]
+
+
+def test_more_values_than_a_slot_holds_are_a_bad_value_too():
+    line = Line(slot_size=64)
+    line.outlet.reading(7, [1] * 28)
+    assert line.taken()[2] == record(7, "uint16", 0, 0, STATUS_BAD_VALUE)
+    assert "no room" in line.errors[0]
+
+
+def test_bad_values_are_logged_ever_more_rarely():
+    line = Line(slots=32)
+    for _ in range(20):
+        line.outlet.reading(7, -1)
+    counts = [int(text[text.rindex("(") + 1 :].split()[0]) for text in line.errors]
+    assert counts == [1, 2, 4, 8, 16]
+
+
+def test_the_rest_of_a_read_goes_on_after_a_bad_value():
+    line = Line(OneBad)
+    line.outlet.take()
+    assert line.taken()[2] == record(7, "uint16", 0, 0, STATUS_BAD_VALUE)
+    assert line.taken()[2] == record(8, "float32", 21.5)
 
 
 def test_wrong_tags_are_refused_before_the_sensor_is_read():
@@ -118,6 +160,15 @@ def test_a_sensor_that_failed_gives_a_status_for_each_of_its_tags():
     expected = [record(7, "uint16", 0, 0, 255), record(8, "float32", 0, 0, 255)]
     assert found == sorted(expected)
     assert len(line.queue) == 0
+
+
+def test_a_read_that_breaks_off_gives_a_status_for_what_it_did_not_report():
+    line = Line(HalfBroken)
+    for _ in range(2):
+        raises(OSError, line.outlet.take)
+        assert line.taken()[2] == record(8, "float32", 21.5)
+        assert line.taken()[2] == record(7, "uint16", 0, 0, STATUS_FAILED)
+        assert len(line.queue) == 0
 
 
 def test_all_readings_of_a_read_share_one_moment():
@@ -166,10 +217,11 @@ def test_an_alert_is_cut_no_more_than_it_must_be():
     assert len(line.taken()[2]) > 96 - 8
 
 
-def test_an_alert_whose_name_alone_is_too_long_is_refused_by_name_of_the_limit():
-    line = Line()
-    assert "64" in raises(ValueError, line.outlet.alert, "n" * 80, "text")
-    assert len(line.queue) == 0
+def test_an_alert_with_a_long_name_is_cut_too():
+    line = Line(slot_size=64)
+    line.outlet.alert("n" * 300, "text" * 100)
+    alert = json.loads(line.taken()[2])
+    assert alert["text"] == "" and alert["name"] and set(alert["name"]) == {"n"}
 
 
 def test_Q6_an_alert_displaces_readings_and_not_the_other_way_round():

@@ -93,12 +93,76 @@ def test_vboard_runs_prints_its_port_and_ends_cleanly(terminal, tmp_path, monkey
     board.wait_for("millpond runs")
     port = ports.virtual_board()
     assert f"mpremote connect {port} resume repl" in board.text
+    assert (tmp_path / "flash.lock").exists()
     board.process.send_signal(end)
     board.wait_for("virtual board switched off")
     assert board.process.wait(10) == 0
     assert not port_file.exists()
+    assert not (tmp_path / "flash.lock").exists()
     assert ports.virtual_board() == ""
     assert (root / "config.json").read_text() == CONFIG
+
+
+def test_second_vboard_with_one_flash_fails_at_once_and_another_flash_is_fine(
+    terminal, tmp_path, monkeypatch
+):
+    port_file = tmp_path / "port"
+    roots = [tmp_path / "flash", tmp_path / "other"]
+    for root in roots:
+        root.mkdir()
+        (root / "config.json").write_text(CONFIG)
+    monkeypatch.setattr(ports, "VBOARD_PORT", port_file)
+    first = terminal("-c", VBOARD, str(roots[0]), str(port_file))
+    first.wait_for("millpond runs")
+    port = ports.virtual_board()
+    second = terminal("-c", VBOARD, str(roots[0]), str(port_file))
+    assert second.process.wait(20) == 1
+    second.wait_for("give --root DIR")
+    told = second.text.replace("\r\n", " ")
+    assert (
+        f"flash is in use by another virtual board (pid {first.process.pid}, port {port})" in told
+    )
+    assert ports.virtual_board() == port
+    third = terminal("-c", VBOARD, str(roots[1]), str(port_file))
+    third.wait_for("millpond runs")
+    assert "make status PORT=/dev/" in third.text
+    third.process.send_signal(signal.SIGINT)
+    assert third.process.wait(10) == 0
+    assert ports.virtual_board() == port
+
+
+def test_vboard_does_not_show_what_a_deploy_says_to_the_board(terminal, tmp_path, monkeypatch):
+    port_file, root = tmp_path / "port", tmp_path / "flash"
+    root.mkdir()
+    (root / "config.json").write_text(CONFIG)
+    monkeypatch.setattr(ports, "VBOARD_PORT", port_file)
+    board = terminal("-c", VBOARD, str(root), str(port_file))
+    board.wait_for("millpond runs")
+    (root / "main.py").write_text("print('old')\n")
+    person = terminal("-m", "tools", "deploy", "--port", ports.virtual_board())
+    assert person.process.wait(60) == 0
+    person.wait_for("The program runs.")
+    board.wait_for("rst: reset")
+    assert "buffered data is lost" in person.text
+    assert "(a tool is at the board's raw REPL)" in board.text
+    for noise in ("raw REPL;", "Traceback", "EEXIST", "boot.py"):
+        assert noise not in board.text
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--heap", "3X"), "such as 512K"),
+        (("--config", "/nonexist.json"), "the configuration /nonexist.json: No such file"),
+    ],
+)
+def test_vboard_names_a_wrong_option(tmp_path, options, named):
+    command = [sys.executable, "-m", "tools", "vboard", "--root", tmp_path / "flash", *options]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    assert done.returncode in (1, 2)
+    assert named in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "flash.lock").exists()
 
 
 def test_vboard_without_configuration_uses_a_broker_on_this_computer(tmp_path):

@@ -12,7 +12,7 @@ from tools import ports, tree
 from tools.build import PROJECT
 from tools.deploy import Lines, bring, deploy, needed_bytes
 from tools.remote import BoardError, Remote
-from tools.status import status
+from tools.status import NOT_STARTED, RUNNING, STOPPED, status
 from tools.vboard import make_flash
 
 TREE = {
@@ -257,8 +257,11 @@ def test_deploy_command_runs_the_firmware(board, config):
     assert code == 0, text
     assert "The program runs." in text
     assert (board.root / "config.json").read_text() == config
+    boots = board.boots
     code, text = tools("deploy", PORT=board.port)
-    assert text.startswith("0 copied")
+    assert code == 0
+    assert "all up to date; not reset, buffered data kept" in text
+    assert board.boots == boots
 
 
 def test_status_prints_the_page_and_lets_the_program_go_on(make_board, tmp_path, config):
@@ -266,12 +269,43 @@ def test_status_prints_the_page_and_lets_the_program_go_on(make_board, tmp_path,
     make_flash(board.root, config=config, built=tmp_path / "built")
     board.hard_reset()
     board.wait_for("millpond runs")
-    first, runs = status(board.port)
-    assert runs
-    second, runs = status(board.port)
-    assert runs
+    mark = board.mark()
+    first, state = status(board.port)
+    assert state == RUNNING
+    second, state = status(board.port)
+    assert state == RUNNING
     assert produced(second) >= produced(first) > 0
     assert board.boots == 2
+    assert "stopped" not in board.output(mark)
+
+
+def test_status_stops_and_resumes_a_program_that_knows_no_key(make_board):
+    board = make_board({"main.py": DEAF})
+    board.wait_for("millpond runs")
+    page, state = status(board.port)
+    assert (page.strip(), state) == ("1 produced", RUNNING)
+    page, state = status(board.port)
+    assert (page.strip(), state) == ("2 produced", RUNNING)
+
+
+def test_status_is_not_deceived_by_an_old_page(make_board):
+    board = make_board({"main.py": "print('--- status\\nold\\n--- end')\n" + DEAF})
+    board.wait_for("millpond runs")
+    assert status(board.port)[0].strip() == "1 produced"
+
+
+def test_status_of_a_program_that_was_not_started_says_why(make_board, tmp_path):
+    board = make_board()
+    make_flash(board.root, config='{"mqtt": {"port": 0}}', built=tmp_path / "built")
+    board.hard_reset()
+    board.wait_for("millpond not started: .*\r\n(.*\r\n)*>>> $")
+    page, state = status(board.port)
+    assert state == NOT_STARTED
+    assert "mqtt.port" in page
+    code, text = tools("status", "--port", board.port)
+    assert code == 0
+    assert "mqtt.port" in text
+    assert "resume()" not in text
 
 
 def test_status_leaves_a_stopped_program_stopped(make_board, tmp_path, config):
@@ -281,9 +315,101 @@ def test_status_leaves_a_stopped_program_stopped(make_board, tmp_path, config):
     board.wait_for("millpond runs")
     board.type("\x03")
     board.wait_for(r"millpond is stopped.*\r\n(.*\r\n)*>>> $")
-    page, runs = status(board.port)
+    page, state = status(board.port)
     assert "produced" in page
-    assert not runs
+    assert state == STOPPED
+
+
+DEAF = """
+import sys, micropython
+app, count = None, 0
+def counters():
+    return {'held': 3}
+def status():
+    print(count, 'produced')
+def resume():
+    global count
+    count += 1
+    micropython.kbd_intr(-1)
+    print('millpond runs')
+    while sys.stdin.buffer.read(1) != b'\\x03':
+        pass
+    micropython.kbd_intr(3)
+    print('millpond is stopped')
+resume()
+"""
+
+
+@pytest.fixture
+def running(make_board, built, show):
+    """A board that runs a program with the tree `built` in flash, and that tree."""
+    board, root = make_board(), built(**{"main.py": DEAF})
+    assert deploy(board.port, root, show)
+    return board, root
+
+
+def test_deploy_of_what_is_there_keeps_the_program_and_its_data(running, show, said):
+    board, root = running
+    boots, mark = board.boots, board.mark()
+    assert deploy(board.port, root, show)
+    assert said[-1] == "4 files, all up to date; not reset, buffered data kept."
+    board.wait_for("millpond runs", since=mark)
+    assert board.boots == boots
+    assert status(board.port)[0].strip() == "2 produced"
+
+
+def test_deploy_leaves_a_stopped_program_stopped(running, show, said):
+    board, root = running
+    boots = board.boots
+    board.type("\x03")
+    board.wait_for(r"millpond is stopped(.*\r\n)*>>> $")
+    assert deploy(board.port, root, show)
+    assert "resume() at the REPL" in said[-1]
+    assert board.boots == boots
+    assert status(board.port)[1] == STOPPED
+
+
+def test_deploy_resets_on_demand_and_says_what_is_lost(running, show, said):
+    board, root = running
+    boots = board.boots
+    assert deploy(board.port, root, show, reset=True)
+    assert "Files that differ: 0. A reset follows; buffered data is lost: 3 items." in said
+    assert said[-1] == "The program runs."
+    assert board.boots > boots
+
+
+def test_deploy_of_a_change_resets_and_says_what_is_lost(running, built, show, said):
+    board, _ = running
+    boots = board.boots
+    assert deploy(board.port, built(**{"main.py": DEAF, "firmware/app.py": "a = 9\n"}), show)
+    assert "Files that differ: 1. A reset follows; buffered data is lost: 3 items." in said
+    assert board.boots > boots
+
+
+def test_deploy_mends_a_damaged_manifest_without_a_reset(running, show):
+    board, root = running
+    boots = board.boots
+    (board.root / tree.MANIFEST).write_bytes(b"{")
+    assert deploy(board.port, root, show)
+    assert tree.parse((board.root / tree.MANIFEST).read_bytes()) == tree.scan(root)
+    assert board.boots == boots
+
+
+def test_deploy_starts_a_program_that_is_not_in_memory(board, built, show, said):
+    root = built()
+    assert deploy(board.port, root, show)
+    board.wait_for(">>> $")
+    boots = board.boots
+    assert deploy(board.port, root, show)
+    assert said[-2:] == ["0 copied, 4 up to date, 0 removed", "The program runs."]
+    assert board.boots > boots
+
+
+def test_deploy_provokes_no_traceback_on_the_board(running, built, show):
+    board, _ = running
+    mark = board.mark()
+    deploy(board.port, built(**{"main.py": DEAF, "firmware/new.py": "n = 1\n"}), show)
+    assert "Traceback" not in board.output(mark)
 
 
 def test_status_of_a_board_without_the_program(board):

@@ -40,6 +40,14 @@ def test_help_is_the_default_and_lists_every_target():
     assert text == make("help")
     for target in TARGETS:
         assert f"make {target} " in text
+    assert max(map(len, text.splitlines())) <= 90
+    for variable in ("CONFIG=", "DEMO_SECONDS=N     about how long the demo takes, 20 or more"):
+        assert variable in text
+
+
+def test_root_is_not_taken_from_the_environment(monkeypatch):
+    monkeypatch.setenv("ROOT", "/somewhere")
+    assert "--root" not in make("--dry-run", "vboard")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -49,6 +57,8 @@ def test_every_target_is_well_formed(target):
 
 def test_port_and_length_reach_the_tools():
     assert "tools deploy --port /dev/x" in make("--dry-run", "deploy", "PORT=/dev/x")
+    assert "tools vboard --config 'my x.json'" in make("--dry-run", "vboard", "CONFIG=my x.json")
+    assert "--root 'a b'" in make("--dry-run", "vboard", "ROOT=a b")
     assert "tools demo --seconds 90" in make("--dry-run", "demo", "DEMO_SECONDS=90")
 
 

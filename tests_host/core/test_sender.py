@@ -99,6 +99,7 @@ def test_S3_session_gone_sends_a_new_publication():
     line.sender.disconnected()
     line.sender.connected(False, 0)
     assert line.sent() == (b"a", 2, False)
+    assert line.sender.resent == 1
 
 
 def test_S3_a_session_that_came_between_does_not_know_the_message():
@@ -162,6 +163,20 @@ def test_S5_a_message_that_does_not_leave_is_overdue_too():
     assert line.sender.overdue(20000)
 
 
+def test_S5_a_message_that_leaves_slowly_is_not_overdue_while_it_moves():
+    line = Line(ack_timeout_s=20)
+    line.put(b"a")
+    line.sender.connected(False, 0)
+    line.sender.next(0)
+    for now in range(0, 100000, 10000):
+        assert not line.sender.overdue(now)
+        line.sender.progress(now)
+    line.sender.left(100000)
+    line.sender.progress(110000)
+    assert not line.sender.overdue(119999)
+    assert line.sender.overdue(120000)
+
+
 def test_S6_QoS_0_is_complete_when_its_bytes_left():
     line = Line()
     line.ring.append(b"zero", 1, line.tag0)
@@ -183,6 +198,7 @@ def test_S6_QoS_0_cut_while_leaving_goes_again_without_dup():
     line.sender.connected(True, 0)
     payload, _, dup = line.sent()
     assert payload == b"zero" and not dup
+    assert line.sender.resent == 1
 
 
 def test_S9_rate_limit_paces_and_a_long_idle_does_not_stall_it():
@@ -200,6 +216,94 @@ def test_S9_rate_limit_paces_and_a_long_idle_does_not_stall_it():
         now = (now + 86400000) % WRAP
         sender.overdue(now)
     assert line.sent(now)
+
+
+def moments(line, count, now, late=lambda n: 0):
+    """When `count` messages leave, each acknowledged at once, by a caller who heeds `wait_ms`."""
+    sender = line.sender
+    found = []
+    for n in range(count):
+        now = (now + sender.wait_ms(now) + late(n)) % WRAP
+        assert line.sent(now)
+        sender.acked(sender.packet_id, now)
+        found.append(now)
+    return found
+
+
+def test_S9_the_rate_is_kept_to_the_millisecond():
+    for rate in (1, 3, 7, 15, 30, 200, 300, 999, 1000):
+        line = Line(rate_limit=rate)
+        line.put(*[b""] * (2 * rate + 1 if rate < 50 else 91))
+        line.sender.connected(False, 1000)
+        found = moments(line, 2 * rate + 1 if rate < 50 else 91, 1000)
+        assert found == [1000 + 1000 * n // rate for n in range(len(found))], rate
+
+
+def test_S9_lateness_does_not_add_up():
+    line = Line(rate_limit=30)
+    line.put(*[b""] * 91)
+    line.sender.connected(False, WRAP - 1000)
+    found = moments(line, 91, WRAP - 1000, lambda n: n % 3 if n < 90 else 0)
+    assert found[90] == 2000
+
+
+def test_S9_no_burst_after_an_idle_time_however_short():
+    line = Line(rate_limit=10)
+    sender = line.sender
+    sender.connected(False, 0)
+    line.put(b"a")
+    assert moments(line, 1, 0) == [0]
+    for idle_ms in (30, 49, 5000):
+        assert not line.sent(0)
+        line.put(*[b""] * 4)
+        start = sender._due + idle_ms
+        found = moments(line, 4, start)
+        assert found == [start, start + 100, start + 200, start + 300]
+
+
+def test_S9_no_burst_after_slow_acknowledgements():
+    line = Line(rate_limit=100)
+    line.put(*[b""] * 60)
+    line.sender.connected(False, 0)
+    slow = moments(line, 10, 0, lambda n: 300)
+    quick = moments(line, 50, slow[-1])
+    assert quick[-1] - slow[-1] >= 50 * 10 - 50
+
+
+def test_S9_wait_ms_is_what_next_waits_for_and_nought_without_a_limit_or_a_link():
+    line = Line(rate_limit=4)
+    sender = line.sender
+    line.put(b"a", b"b")
+    assert sender.wait_ms(7) == 0
+    sender.connected(False, 1000)
+    assert sender.wait_ms(1000) == 0
+    line.sent(1000)
+    assert [sender.wait_ms(now) for now in (1000, 1001, 1249, 1250, 9999)] == [250, 249, 1, 0, 0]
+    sender.acked(1, 1100)
+    assert not sender.next(1249) and sender.next(1250)
+    sender.disconnected()
+    assert sender.wait_ms(1250) == 0
+    line = Line()
+    line.put(b"a")
+    line.sender.connected(False, 0)
+    line.sent()
+    assert line.sender.wait_ms(0) == 0
+
+
+def test_a_message_that_can_never_leave_is_set_aside_and_counted():
+    line = Line()
+    sender = line.sender
+    line.put(b"a", b"b")
+    assert "2" in raises(ValueError, sender.set_aside, "too_large")
+    sender.connected(False, 0)
+    sender.next(0)
+    sender.set_aside("too_large")
+    assert (sender.state, line.ring.dropped[1], line.ring.messages()) == (states.IDLE, 1, 1)
+    payload, packet_id, dup = line.sent()
+    assert payload == b"b" and not dup
+    assert sender.acked(packet_id, 0)
+    assert (sender.delivered, sender.resent, line.ring.messages()) == (1, 0, 0)
+    line.ring.check()
 
 
 def test_delivered_messages_are_reported_with_their_bytes():
@@ -266,21 +370,30 @@ def test_bad_options_name_value_and_limit():
 
 
 def test_no_allocation_from_append_to_acknowledgement():
-    line = Line()
+    no_allocation(Line(), lambda n: n)
+
+
+def test_no_allocation_under_a_rate_limit():
+    no_allocation(Line(rate_limit=300), lambda n: (WRAP - 700 + 4 * n) % WRAP)
+
+
+def no_allocation(line, moment):
     sender = line.sender
     ring = line.ring
     tag = line.tag1
     payload = bytes(64)
-    sender.connected(False, 0)
+    sender.connected(False, moment(0))
 
     def work():
-        for n in range(200):
-            ring.append(payload, n & 3, tag)
+        for i in range(200):
+            n = moment(i)
+            sender.wait_ms(n)
+            ring.append(payload, i & 3, tag)
             sender.next(n)
             sender.left(n)
-            if n % 10 == 9:
+            if i % 10 == 9:
                 sender.disconnected()
-                sender.connected(n & 1 == 0, n)
+                sender.connected(i & 1 == 0, n)
                 sender.next(n)
                 sender.left(n)
             sender.acked(sender.packet_id, n)

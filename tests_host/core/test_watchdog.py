@@ -38,10 +38,12 @@ def test_a_delivery_begins_the_span_again():
 
 def test_a_new_connection_gets_the_whole_time_out():
     dog = DeliveryWatchdog(120)
-    dog.check(0, True, True, 0)
-    dog.connected(100000)
-    assert not dog.check(219999, True, True, 0)
-    assert dog.check(220000, True, True, 0)
+    delivered, connects = 7, 1
+    dog.check(0, True, True, delivered + connects)
+    connects += 1
+    assert not dog.check(100000, True, True, delivered + connects)
+    assert not dog.check(219999, True, True, delivered + connects)
+    assert dog.check(220000, True, True, delivered + connects)
 
 
 def test_the_tick_wrap_changes_nothing():

@@ -196,6 +196,11 @@ def test_command_prints_groups_names_and_values(encoding, tmp_path):
     ]
 
 
+def test_without_tags_it_says_once_how_to_give_them(tmp_path):
+    code, _, err = run(stored(tmp_path, one_of_each()))
+    assert (code, err.count("--tags FILE"), len(err.splitlines())) == (0, 1, 1)
+
+
 def test_command_shows_hex_where_the_type_is_unknown(tmp_path):
     code, out, _ = run(stored(tmp_path, SEED))
     assert code == 0

@@ -4,6 +4,7 @@ import fcntl
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tools import demo
 from tools._core import ROOT
 from tools.audit import Verdict
 from tools.backlog import Backlog, sparkline
-from tools.demo_show import Show
+from tools.demo_show import Drained, Show
 
 DEMO = [sys.executable, "-m", "tools", "demo"]
 KEYS = {
@@ -65,6 +66,10 @@ def test_demo_json_accounts_for_every_item_over_two_outages(tmp_path):
     assert first + second <= result["outage_s"] < first + second + 3
     assert took < 60
     assert done.stderr.count("✓") == 9
+    assert max(map(len, done.stderr.splitlines())) <= 80
+    drained = re.findall(r"link back: in [\d.]+ s; (\d+) held \+ (\d+) new items", done.stderr)
+    assert len(drained) == 2
+    assert int(drained[0][0]) > 100
     assert "Every item accounted for" in done.stderr
 
 
@@ -116,9 +121,13 @@ def test_demo_fails_when_the_link_is_not_really_cut(monkeypatch, tmp_path):
     assert "link down and at least" in done.stdout
 
 
-def test_demo_ends_cleanly_when_it_is_stopped(tmp_path):
+@pytest.mark.parametrize(
+    ("end", "code", "last"), [(signal.SIGTERM, 143, ""), (signal.SIGINT, 130, "demo stopped\n")]
+)
+def test_demo_ends_cleanly_when_it_is_stopped(tmp_path, end, code, last):
     command = [*DEMO, "--home", tmp_path]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, **pipes)
     watchdog = threading.Timer(LIMIT_S, process.kill)
     watchdog.start()
     with process.stdout:
@@ -127,9 +136,10 @@ def test_demo_ends_cleanly_when_it_is_stopped(tmp_path):
                 break
         children = children_of(process.pid)
         assert len(children) >= 2  # the broker and MicroPython
-        process.send_signal(signal.SIGTERM)
-        process.stdout.read()
-    assert process.wait(LIMIT_S) == 143
+        os.killpg(process.pid, end)  # as a terminal does
+        assert process.stdout.read().endswith(last)
+    assert process.wait(LIMIT_S) == code
+    assert not (tmp_path / "lock").exists()
     watchdog.cancel()
     assert not [pid for pid in children if alive(pid)]
 
@@ -218,7 +228,7 @@ def shown(verdict, terminal=False):
     with show.step("first") as step:
         step.note("working")
         step.result("worked")
-    show.table(verdict, [1.5, 2.25], 77, 123.4)
+    show.table(verdict, [1.5, 2.25], 77, Drained(90, 4, 0.0125, 77))
     return out.getvalue()
 
 
@@ -228,8 +238,9 @@ def test_show_steps_and_table(terminal):
     text = shown(good, terminal)
     assert "✓ 1/2 first: worked" in text
     rows = [line.replace("│", " ").split() for line in text.splitlines()]
-    assert ["produced", "20"] in rows
+    assert ["produced", "20", "readings,", "alerts,", "health", "messages"] in rows
     assert ["dropped", "2"] in rows
+    assert "90 │ in 4 messages (batches, alerts), 12 ms" in text
     assert ["stolen", "2"] in rows
     assert ["order", "kept", "yes"] in rows
     assert ["link", "cut", "1.5", "s", "+", "2.2", "s"] in rows

@@ -19,10 +19,12 @@ import paho.mqtt.client as mqtt
 import pytest
 from rich.console import Console
 
-from tests_host.host.payloads import NOW, announcement, one_of_each
+from tests_host.host.payloads import NOW, announcement, one_of_each, payload
+from tools import shown
 from tools._core import ROOT
 from tools.broker import MOSQUITTO, Broker
-from tools.listen_view import View, line
+from tools.listen_rate import Rate
+from tools.listen_view import View
 from tools.loopback import free_port
 from tools.proxy import Proxy
 from tools.records import Decoder
@@ -277,7 +279,8 @@ def test_a_terminal_gets_a_live_table(broker, publisher):
     assert "nothing received yet" in text or "mill  online" in text
     last = text[text.rindex("mill  online") :]
     assert re.search(r"2\s+level\s+-120.5\s+mm", last)
-    assert re.search(r"5 readings, 0.5/s", last)
+    assert re.search(r"5 readings, …/s", last)
+    assert text.rstrip().endswith("5 readings from 1 device, 0 malformed, …/s")
 
 
 def test_a_persistent_subscriber_gets_what_came_while_it_was_away(tmp_path):
@@ -306,16 +309,17 @@ def test_a_persistent_subscriber_gets_what_came_while_it_was_away(tmp_path):
 
 
 def view_of(*messages):
-    decoder, view = Decoder("pond"), View()
+    decoder = Decoder("pond")
+    view = View(decoder.tags)
     for what, data, received in messages:
         for record in decoder.feed(f"pond/mill/{what}", data, received):
             view.add(record)
     return view
 
 
-def drawn(view, now):
-    console = Console(width=100, file=io.StringIO())
-    console.print(view.table(now))
+def drawn(view, now, height=40, width=100):
+    console = Console(width=width, file=io.StringIO())
+    console.print(view.table(now, height))
     return console.file.getvalue()
 
 
@@ -325,7 +329,8 @@ def test_view_shows_age_count_and_rate():
     text = drawn(view_of(*messages), NOW + 20)
     assert re.search(r"2\s+level\s+-120.5\s+mm\s+20 s\s+20\b", text)
     assert re.search(r"1\s+temp0\s+status 9\s+degC\s+20 s\s+40\b", text)
-    assert "100 readings, 5.5/s" in text
+    assert "mill  ?  100 readings, 5.0/s" in text
+    assert text.splitlines()[-1] == "100 readings from 1 device, 0 malformed, 5.0/s"
 
 
 def test_view_counts_age_from_arrival_where_the_clock_was_unknown():
@@ -341,7 +346,7 @@ def test_view_shows_state_alerts_and_malformed():
     )
     text = drawn(view, NOW)
     assert "mill  offline" in text
-    assert "start+5s ALERT pump: dry" in text
+    assert f"{shown.clock(NOW)} mill ALERT pump: dry" in text
     assert "1 malformed" in text
     assert "not JSON" in text
 
@@ -357,6 +362,147 @@ def test_what_a_device_sends_cannot_reach_into_the_terminal():
     assert "a?[2J[red]b" in text
     assert "\x1b" not in text
     assert "\x07" not in text
-    assert "\x1b" not in line(
+    assert "\x1b" not in view.line(
         {"type": "status", "device": "d\x1b", "received": 0, "data": {"\x1b": 1}}
     )
+
+
+def test_numbers_have_the_decimals_of_their_scale_and_no_unit_1():
+    rows = [
+        [1, "t", "float32", "degC", 0.1],
+        [2, "p", "float32", "bar", 0.01],
+        [3, "f", "float32", "1", 1],
+        [4, "n", "uint16", "1", 0.5],
+        [5, "huge", "float32", "1", 0.1],
+    ]
+    values = [(1, "float32", 21, 0), (2, "float32", 0.98765, 0), (3, "float32", 2.6, 0)]
+    values += [(4, "uint16", 4, 0), (5, "float32", 1e30, 0)]
+    view = view_of(("tags", announcement(rows), NOW), ("data", payload(values), NOW))
+    lines = [line.split() for line in drawn(view, NOW).splitlines()]
+    assert [line[1:-3] for line in lines if line[0] in "12345" and len(line) < 8] == [
+        ["t", "21.0", "degC"],
+        ["p", "0.99", "bar"],
+        ["f", "3"],
+        ["n", "2.0"],
+        ["huge", "1e+30"],
+    ]
+
+
+def test_alert_has_one_time_that_of_the_alert_where_it_is_known():
+    view = view_of()
+    alert = {"type": "alert", "device": "mill", "name": "temp0", "text": "hot"}
+    told = view.line({**alert, "ts": NOW, "received": NOW + 60})
+    assert told == f"{shown.clock(NOW)} mill ALERT temp0: hot"
+    later = view.line({**alert, "ts": NOW, "received": NOW + 200000})
+    assert re.fullmatch(r"2024-03-0[123] [\d:]{8} mill ALERT temp0: hot", later)
+    unknown = view.line({**alert, "ts": 7, "received": NOW + 60})
+    assert unknown == f"{shown.clock(NOW + 60)} mill ALERT temp0: hot"
+
+
+def crowd(devices, tags, alerts=2):
+    """A view with so many devices of so many tags each."""
+    decoder = Decoder("pond")
+    view = View(decoder.tags)
+    data = payload([(n, "uint8", n % 200, 0) for n in range(1, tags + 1)])
+    for n in range(devices):
+        for record in decoder.feed(f"pond/mill{n:02}/data", data, NOW):
+            view.add(record)
+    for _ in range(alerts):
+        for record in decoder.feed("pond/mill00/alert", b'{"ts":5,"name":"a","text":"b"}', NOW):
+            view.add(record)
+    return view
+
+
+@pytest.mark.parametrize("height", [8, 11, 23, 29, 60])
+@pytest.mark.parametrize(("devices", "tags"), [(1, 3), (1, 21), (2, 24), (3, 100), (12, 5)])
+def test_table_fits_the_screen_and_ends_with_the_totals(devices, tags, height):
+    text = drawn(crowd(devices, tags), NOW, height, width=80)
+    lines = text.splitlines()
+    assert len(lines) <= height
+    assert lines[-1].startswith(f"{devices * tags} readings from {devices} device")
+    cut = [int(line.split()[1]) for line in lines if re.fullmatch(r"  … \d+ more", line.rstrip())]
+    rows = sum(bool(re.match(r" *\d+  tag", line)) for line in lines)
+    heads = [line for line in lines if re.match(r"mill\d\d  \?", line)]
+    if len(heads) == devices and rows:
+        assert rows + sum(cut) == devices * tags
+    assert len(heads) == devices or f"{devices - len(heads)} more devices" in lines[-1]
+    if height == 60:
+        assert sum("ALERT" in line for line in lines) == 2
+
+
+def test_rows_are_cut_only_where_they_do_not_fit():
+    # 1 name + 1 head + 21 rows + 2 alerts + 1 totals
+    assert "more" not in drawn(crowd(1, 21), NOW, 26)
+    assert "… 2 more" in drawn(crowd(1, 21), NOW, 25)
+
+
+def test_health_shows_held_and_dropped_by_device():
+    items = {"produced": 90, "delivered": 80, "dropped": {"stolen": 3, "refused": 0}, "held": 7}
+    health = json.dumps({"items": items}).encode()
+    view = view_of(("status", b'{"state":"online"}', NOW), ("health", health, NOW))
+    assert f"held 7, dropped 3 (stolen 3) at {shown.clock(NOW)}" in drawn(view, NOW)
+    (record,) = Decoder("pond").feed("pond/mill/health", health, NOW)
+    assert view.line(record) == f"{shown.clock(NOW)} mill health: held 7, dropped 3 (stolen 3)"
+
+
+@pytest.mark.parametrize("items", [None, 5, [], {"dropped": 5}, {"held": "\x1b", "dropped": {}}])
+def test_health_of_another_shape_is_survived(items):
+    view = view_of(("health", json.dumps({"items": items}).encode(), NOW))
+    text = drawn(view, NOW)
+    assert "held" in text
+    assert "\x1b" not in text
+
+
+def test_rate_is_a_mean_over_whole_batches():
+    rate = Rate()
+    assert rate.per_second(NOW) == 0.0
+    for n in range(8):
+        for _ in range(50):
+            rate.add(NOW + 5 * n)
+        told = {rate.per_second(NOW + 5 * n + later) for later in (0, 1, 4.9)}
+        assert told == ({None} if n == 0 else {10.0})
+    rate.add(NOW + 35.1)
+    assert rate.text(NOW + 36) == "10.0/s"
+
+
+def test_rate_falls_when_nothing_comes_any_more():
+    rate = Rate()
+    for n in range(10):
+        rate.add(NOW + n)
+    rates = [rate.per_second(NOW + 9 + later) for later in (1, 6, 11, 60)]
+    assert rates[0] == 1.0
+    assert rates == sorted(rates, reverse=True)
+    assert rates[-1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--host", ""), "host ''"),
+        (("--host", "a b"), "host 'a b'"),
+        (("--host", "a..b"), "host 'a..b'"),
+        (("--host", "mqtt://pond"), "without ...://"),
+        (("--host", "192.0.2.1:1884"), "--port 1884"),
+        (("--prefix", ""), "prefix ''"),
+        (("--prefix", "a/#"), "prefix 'a/#'"),
+    ],
+)
+def test_wrong_address_or_prefix_is_one_line(options, named):
+    done = subprocess.run([*LISTEN, *options], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    (told,) = done.stderr.splitlines()
+    assert told.startswith("listen: ")
+    assert named in told
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "x"])
+def test_wrong_port_is_named(port):
+    done = subprocess.run([*LISTEN, "--port", port], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "pond", "pond.example", "my_pond.local"])
+def test_hosts_that_can_be_asked_for(host):
+    assert Subscriber(host, 1883, ["t"]).where == f"{host}:1883"

@@ -33,6 +33,9 @@ class AppRig:
 
     def __init__(self, options):
         self.app = App(load(options["config"]), None, Wdt)
+        self.unix = None
+        if options.get("clock") == "unknown":
+            self.app.watcher._time_of_day = lambda: self.unix
         self.app.supervisor.add("sick", self.sick, SICK_LIMIT_MS)
         self.mode = "well"
 
@@ -72,7 +75,29 @@ class AppRig:
 
     def do_break_sensor(self):
         """The plant's sensor raises from now on."""
-        self.app.outlets[0][0].read = broken
+        self.plant = self.app.samplers[0]._outlet._sensor
+        self.plant.read = broken
+
+    def do_mend_sensor(self):
+        """It no longer does."""
+        self.plant.read = lambda out: None
+
+    def do_know_time(self, unix):
+        """The port's clock has the time of day from now on."""
+        self.unix = unix
+
+    def do_enqueue_low(self, ttl_ms):
+        """A message of the lowest priority, which expires; the packer is kept from taking it."""
+        app = self.app
+        app.packer.poll = lambda now, link_up, limit: 0
+        topic = app.topics.index("t/pond/note")
+        app.queue.enqueue(topic, b"note", 1, 0, False, ttl_ms, app.clock.now())
+
+    def do_fill_ring(self, percent):
+        """Messages until the ring is so full."""
+        ring = self.app.ring
+        while ring.fill_percent() < percent:
+            ring.append(bytes(1000), 0, self.app._health_tag)
 
     def do_stop_sensors(self):
         self.app.stop_sensors()

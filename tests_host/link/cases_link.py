@@ -127,10 +127,24 @@ def case_a_link_that_is_not_up_takes_nothing():
 
 def case_a_message_larger_than_the_buffer_is_an_error_and_sends_nothing():
     link, writes = up_link(largest=100)
-    raises(OSError, link.publish, b"t", bytes(400))
+    said = raises(ValueError, link.publish, b"t", bytes(400))
+    assert said == "topic of 1 and payload of 400 bytes: 100 expected at most"
+    assert link.send(b"t", bytes(400), 2, 1) is None
     assert writes == []
     assert link.publish(b"t", bytes(99))
     assert len(writes) == 1
+
+
+def case_a_message_that_only_has_to_wait_for_room_is_another_error():
+    async def case():
+        link, writes = up_link(largest=100)
+        writes_less = link.sock
+        writes_less.most = 1
+        assert link.publish(b"t", bytes(99)) is False
+        raises(OSError, lambda: [link.publish(b"t", bytes(99)) for _ in range(3)])
+        link.close()
+
+    asyncio.run(case())
 
 
 def case_disconnect_takes_leave_of_the_broker_and_closes():

@@ -3,7 +3,7 @@
 import asyncio
 
 from firmware import supervisor
-from firmware.supervisor import Supervisor
+from firmware.supervisor import Supervisor, in_seconds
 from millpond.clock import Clock
 
 _real = asyncio
@@ -108,7 +108,7 @@ def case_a_task_that_raises_is_logged_and_started_again_and_shows():
     world.run(case)
     assert world.troubles == [["probe is down (ValueError: no sensor at 0x48)"]]
     text, error = world.failures[0]
-    assert text == "task probe failed, again in 500 ms" and isinstance(error, ValueError)
+    assert text == "task probe failed, again in 0.5 s" and isinstance(error, ValueError)
     assert starts == [1000, 1500]
     assert (task.restarts, task.last_error) == (1, "ValueError: no sensor at 0x48")
 
@@ -131,6 +131,11 @@ def case_a_task_that_ends_has_failed():
     assert world.supervisor.tasks[0].last_error == "RuntimeError: ended"
 
 
+def case_a_duration_in_words():
+    words = [in_seconds(ms) for ms in (0, 37, 500, 1240, 9949, 9950, 24137, 120000)]
+    assert words == ["0 s", "0.037 s", "0.5 s", "1.2 s", "9.9 s", "10 s", "24 s", "120 s"]
+
+
 def case_back_off_doubles_to_30_s_and_falls_back_after_a_minute_of_good_work():
     world = World()
 
@@ -150,6 +155,8 @@ def case_back_off_doubles_to_30_s_and_falls_back_after_a_minute_of_good_work():
     world.run(case)
     expected = [500, 1000, 2000, 4000, 8000, 16000, 30000, 30000, 30000, 500, 1000]
     assert world.sleeps == expected
+    said = [text for text, _ in world.failures][:11]
+    assert said == ["task probe failed, again in " + in_seconds(ms) for ms in expected]
 
 
 def case_a_task_that_does_not_beat_is_hung_and_another_is_not_blamed():
@@ -173,7 +180,7 @@ def case_a_task_that_does_not_beat_is_hung_and_another_is_not_blamed():
         assert world.unwell() == []
         world.ms += 1
         await turns()
-        assert world.unwell() == ["pump is hung, silent for 5001 ms"]
+        assert world.unwell() == ["pump is hung, silent for 5 s"]
 
     world.run(case)
 
@@ -191,7 +198,7 @@ def case_mp_9516_silence_is_measured_across_the_wrap_of_the_clock():
         world.ms += 4000
         assert world.unwell() == []
         world.ms += 1001
-        assert world.unwell() == ["pump is hung, silent for 5001 ms"]
+        assert world.unwell() == ["pump is hung, silent for 5 s"]
 
     world.run(case)
 

@@ -22,7 +22,7 @@ from tests_host.conftest import ROOT, micropython_command, micropython_env
 HERE = Path(__file__).resolve().parent
 WAIT_S = 30
 UP_LINE = re.compile(r"link up: (\S+), session (new|kept)")
-DOWN_LINE = re.compile(r"link down: (.*); next try in (\d+) ms")
+DOWN_LINE = re.compile(r"link down: (.*); next try in [0-9.]+ s$")
 
 
 class Rig:
@@ -41,6 +41,7 @@ class Rig:
         self.events: list[dict] = []
         self.ups: list[bool] = []
         self.downs: list[tuple[str, int]] = []
+        self._wait_ms = 0
         self._changed = threading.Condition()
         self._ordering = threading.Lock()
         self._answers: list[dict] = []
@@ -132,6 +133,14 @@ class Rig:
         with self._changed:
             self._wait(condition, what)
 
+    def subscribed(self, *topics: str) -> dict:
+        """Wait until the broker has confirmed the subscriptions to these topics."""
+        return self.until(lambda s: s["subscribed"] == sorted(topics), f"subscribed to {topics}")
+
+    def lines(self, text: str) -> list[str]:
+        """The lines of the log with `text` in them."""
+        return [line for e in self.events if text in (line := e.get("log", ""))]
+
     def inbound(self) -> list[tuple[str, str, int]]:
         """(topic, first characters, size) of each message the rig has received."""
         return [(e["inbound"], e["text"], e["size"]) for e in self.events if "inbound" in e]
@@ -161,12 +170,15 @@ class Rig:
         if "done" in event:
             self._answers.append(event)
             return
+        if "wait_ms" in event:
+            self._wait_ms = event["wait_ms"]
+            return
         self.events.append(event)
         line = event.get("log", "")
         if match := UP_LINE.search(line):
             self.ups.append(match[2] == "kept")
         elif match := DOWN_LINE.search(line):
-            self.downs.append((match[1], int(match[2])))
+            self.downs.append((match[1], self._wait_ms))
 
 
 class Judge:

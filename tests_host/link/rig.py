@@ -5,7 +5,8 @@
 The first line of standard input has its options as JSON. Each further line is an order, {"do":
 name, ...}, for the method `do_<name>`; its answer is the line {"done": name, ...} on standard
 output. Between them stand the events: {"log": text} for each line of the log, {"inbound":
-topic, ...} for each message received, {"stray": text} for an exception that escaped a task.
+topic, ...} for each message received, {"wait_ms": n} for each wait before the next connection,
+{"stray": text} for an exception that escaped a task.
 
 Messages are numbered from 0; each payload repeats its number. `advance` lets the clock jump, so
 that a deadline of a minute need not be waited for.
@@ -26,7 +27,7 @@ from firmware.supervisor import Supervisor
 from firmware.uplink import Uplink
 from millpond.clock import Clock
 from millpond.message import TopicTable, make_tag
-from millpond.paged_ring import PagedRing
+from millpond.paged_ring import STOLEN, PagedRing
 from millpond.sender import Sender
 
 OPTIONS = {
@@ -53,9 +54,10 @@ OPTIONS = {
     "send_buffer": 0,
     "echo": False,
     "network": True,
+    "tick_ms": 10,
 }
 LANES = 4
-TICK_MS = 10
+TRICKLE_MS = 10
 LIMIT_MS = 20000
 SOL_SOCKET = 1
 SO_SNDBUF = 7
@@ -72,11 +74,20 @@ class Log:
     def info(self, text):
         say(log=text)
 
-    warning = info
+    warning = error = info
 
     def exception(self, text, error):
         sys.print_exception(error)
         say(stray="{}: {}: {}".format(text, type(error).__name__, error))
+
+
+class ToldBackoff(Backoff):
+    """A Backoff whose waits are events."""
+
+    def next_ms(self, permanent=False):
+        ms = super().next_ms(permanent)
+        say(wait_ms=ms)
+        return ms
 
 
 class NarrowLink(Link):
@@ -112,14 +123,22 @@ class Rig:
         self.network = options["network"]
         self.numbers = 0
         self.received = 0
+        self.dropped = []
+        self.first_at = self.last_at = None
         self.topics = TopicTable()
-        self.ring = PagedRing(options["ring_bytes"], options["page_bytes"], LANES)
+        self.ring = PagedRing(
+            options["ring_bytes"], options["page_bytes"], LANES, on_drop=self.on_drop
+        )
         self.sender = Sender(
-            self.ring, self.topics, options["ack_timeout_s"], options["rate_limit"]
+            self.ring,
+            self.topics,
+            options["ack_timeout_s"],
+            options["rate_limit"],
+            on_delivered=self.on_delivered,
         )
         for _ in range(options["first_id"]):
             self.sender.next_packet_id()
-        self.backoff = Backoff(*options["backoff_ms"], random.getrandbits)
+        self.backoff = ToldBackoff(*options["backoff_ms"], random.getrandbits)
         self.link = self.make_link()
         self.uplink = self.make_uplink()
         self.trickling = None
@@ -161,6 +180,15 @@ class Rig:
             link.set_last_will(*o["will"], True, 1)
         return link
 
+    def on_drop(self, _at, length, _tag, _lane, reason):
+        if reason != STOLEN:
+            self.dropped.append([reason, length])
+
+    def on_delivered(self, _at, _length, _tag):
+        self.last_at = self.clock.now()
+        if self.first_at is None:
+            self.first_at = self.last_at
+
     def on_inbound(self, topic, payload):
         self.received += 1
         say(inbound=topic.decode(), size=len(payload), text=payload[:40].decode())
@@ -183,12 +211,12 @@ class Rig:
         while True:
             beat()
             self.uplink.tick()
-            await asyncio.sleep_ms(TICK_MS)
+            await asyncio.sleep_ms(self.o["tick_ms"])
 
     async def trickle(self, beat):
         while True:
             beat()
-            await asyncio.sleep_ms(TICK_MS)
+            await asyncio.sleep_ms(TRICKLE_MS)
             if self.trickling:
                 self.do_put(**self.trickling)
 
@@ -268,12 +296,17 @@ class Rig:
             "ceiling_ms": self.backoff.ceiling_ms,
             "pings": link.pings,
             "skipped": link.skipped,
+            "subscribed": sorted(uplink.subscribed),
+            "refused": sorted(uplink.refused),
             "received": self.received,
             "delivered": sender.delivered,
+            "first_at": self.first_at,
+            "last_at": self.last_at,
             "resent": sender.resent,
             "sending": sender.state,
             "held": ring.messages(),
             "stolen": sum(ring.stolen),
+            "dropped": self.dropped,
             "stray_acks": ring.stray_acks,
             "unwell": self.supervisor.unwell(now),
             "now": now,

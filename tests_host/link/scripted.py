@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from tests_host.link.harness import WAIT_S
 from tools.loopback import HOST, free_port
-from tools.mqtt_packets import PINGREQ, PUBLISH
+from tools.mqtt_packets import PINGREQ, PUBLISH, SUBSCRIBE
 
 CONNACK_NEW = b"\x20\x02\x00\x00"
 CONNACK_KEPT = b"\x20\x02\x01\x00"
@@ -61,11 +61,13 @@ class End:
             self.packet()
 
     def serve(self) -> None:
-        """Answer as a broker does: PUBACK and PINGRESP."""
+        """Answer as a broker does: PUBACK, SUBACK and PINGRESP."""
         while True:
             packet = self.packet()
             if packet[0] >> 4 == PUBLISH and packet[0] & 6:
                 self.send(b"\x40\x02" + packet_id(packet))
+            elif packet[0] >> 4 == SUBSCRIBE:
+                self.send(b"\x90\x03" + packet[2:4] + b"\x01")
             elif packet[0] >> 4 == PINGREQ:
                 self.send(b"\xd0\x00")
 

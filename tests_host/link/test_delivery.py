@@ -84,6 +84,48 @@ def test_S9_a_rate_limit_paces_what_has_piled_up(proxy, judge):
     assert now - began >= 19 * 20 - 20
 
 
+@pytest.mark.parametrize("rate", [15, 30, 200, 1000])
+def test_S9_a_rate_limit_holds_within_a_tenth_without_the_help_of_ticks(rate, broker):
+    with Rig(broker.port, rate_limit=rate, tick_ms=1000, ring_bytes=400000) as rig:
+        rig.up()
+        rig.order("put", n=2 * rate + 1)
+        stats = rig.delivered(2 * rate + 1)
+    assert 1800 <= stats["last_at"] - stats["first_at"] <= 2200
+
+
+def test_S9_an_idle_time_is_not_made_up_for_by_a_burst(broker):
+    with Rig(broker.port, rate_limit=20, tick_ms=1000) as rig:
+        rig.up()
+        rig.order("put")
+        rig.delivered(1)
+        rig.order("advance", ms=10000)
+        began = rig.order("put", n=11) and rig.stats()["now"]
+        stats = rig.delivered(12)
+    assert stats["last_at"] - began >= 10 * 50 - 25
+
+
+def test_a_message_larger_than_the_link_takes_is_set_aside_and_the_rest_goes_on(judge, rig):
+    rig.order("put", n=2)
+    topic = "x" * 400
+    for _ in range(2):
+        rig.order("put", size=4088, topic=topic)
+    rig.order("put", n=2, size=4088)
+    stats = rig.delivered(4)
+    assert judge.numbers(5) == [0, 1, 4, 5]
+    assert stats["dropped"] == [["too_large", 4088]] * 2
+    assert (stats["held"], stats["connects"], stats["resent"]) == (0, 1, 0)
+    said = f"dropped: topic {topic} of 400 bytes, payload of 4088: the link takes 4152"
+    assert rig.lines("dropped") == [said]
+
+
+def test_a_greeting_larger_than_the_link_takes_is_left_out(broker, proxy, judge):
+    with Rig(proxy.port, greetings=[["rig/big", "x" * 5000], ["rig/status", "online"]]) as rig:
+        rig.order("put")
+        rig.delivered(1)
+        assert judge.received(1, "rig/status") == [b"online"]
+        assert rig.lines("greeting on rig/big left out: topic of 7 and payload of 5000 bytes")
+
+
 def test_L9_mq_66_strings_are_counted_in_bytes_everywhere(tmp_path):
     users = {"jürgen": "käse°"}
     with (

@@ -5,11 +5,12 @@ a task (the rig's `with` checks that).
 """
 
 import random
+import threading
 
 import pytest
 
 from tests_host.link import wire
-from tests_host.link.harness import Judge, Rig
+from tests_host.link.harness import WAIT_S, Judge, Rig
 from tests_host.link.scripted import (
     CONNACK_KEPT,
     CONNACK_NEW,
@@ -55,6 +56,7 @@ NONSENSE = {
     "PUBACK with id 0": (CONNACK_NEW + b"\x40\x02\x00\x00", BROKEN + "PUBACK with packet id 0"),
     "QoS 3": (CONNACK_NEW + b"\x36\x05\x00\x01t\x00\x01", BROKEN + "PUBLISH with QoS 3"),
     "QoS 2": (CONNACK_NEW + b"\x34\x05\x00\x01t\x00\x01", BROKEN + "PUBLISH with QoS 2"),
+    "SUBACK of QoS 3": (CONNACK_NEW + b"\x90\x03\x00\x01\x03", BROKEN + "SUBACK with code 0x03"),
     "topic past the end": (CONNACK_NEW + b"\x30\x03\x00\x09t", BROKEN + "PUBLISH with a topic"),
     "a client's packet": (CONNACK_NEW + b"\x82\x06\x00\x01\x00\x01t\x00", BROKEN + "packet begins"),
 }
@@ -98,6 +100,30 @@ def test_L5_back_off_grows_to_the_cap_and_only_a_delivery_resets_it():
         assert rig.until(lambda s: s["connects"] == 10, "the good one")["ceiling_ms"] == 64
         rig.order("put", n=1)
         assert rig.delivered(1)["ceiling_ms"] == 2
+
+
+def test_L5_a_delivery_resets_the_back_off_though_the_next_message_cannot_be_sent():
+    def acknowledges_when_told(end):
+        end.packet()
+        end.send(CONNACK_NEW)
+        first = end.packet()
+        broken.wait(WAIT_S)
+        end.send(b"\x40\x02" + packet_id(first))
+        end.until_closed()
+
+    broken = threading.Event()
+    with (
+        Scripted(*[answer_and_close(CONNACK_NEW)] * 5, acknowledges_when_told, broker) as server,
+        Rig(server.port, backoff_ms=[2, 64]) as rig,
+    ):
+        rig.up(6)
+        rig.order("put", n=2)
+        assert rig.stats()["ceiling_ms"] == 64
+        rig.order("break_writes")
+        broken.set()
+        assert CLOSED in rig.down(6)
+        assert rig.stats()["ceiling_ms"] == 4
+        rig.delivered(2)
 
 
 @pytest.mark.parametrize("name", NONSENSE)

@@ -2,9 +2,17 @@
 
 import contextlib
 
+import pytest
+
 from tests_host.link import wire
 from tests_host.link.harness import Judge, Rig
-from tests_host.link.scripted import CONNACK_KEPT, Scripted, answer, broker_with_session
+from tests_host.link.scripted import (
+    CONNACK_KEPT,
+    CONNACK_NEW,
+    Scripted,
+    answer,
+    broker_with_session,
+)
 from tools.broker import MOSQUITTO, Broker
 from tools.mqtt_packets import PUBACK
 from tools.proxy import DOWN, Proxy
@@ -57,7 +65,7 @@ def test_S3_espMqttClient_59_session_gone_means_a_new_publication_and_nothing_lo
 ):
     in_flight_over_a_restart(broker, proxy, judge, rig)
     assert rig.up(2) is False
-    rig.delivered(10)
+    assert rig.delivered(10)["resent"] == 1
     assert judge.has_all(10, repeats=1) == {0: 1}
     assert sent(broker)[:3] == [(1, False), (2, False), (3, False)]
 
@@ -96,7 +104,7 @@ def test_L7_subscriptions_are_made_anew_when_the_session_is_gone_and_only_then(
 ):
     with Rig(proxy.port, subscriptions=[["rig/a", 1], ["rig/b", 1]]) as rig:
         assert rig.up(1) is False
-        wire.wait_count(broker, "SUBSCRIBE", 2)
+        rig.subscribed("rig/a", "rig/b")
         proxy.reset()
         assert rig.up(2) is True
         judge.publish("rig/a", b"1")
@@ -108,15 +116,122 @@ def test_L7_subscriptions_are_made_anew_when_the_session_is_gone_and_only_then(
         proxy.restore()
         rig.wait(lambda: len(rig.ups) == 3, "the connection to the new broker")
         assert rig.ups[2] is False
-        wire.wait_count(broker, "SUBSCRIBE", 4)
+        rig.subscribed("rig/a", "rig/b")
+        assert wire.count(broker, "SUBSCRIBE") == 4
         judge.publish("rig/b", b"2")
         rig.wait(lambda: len(rig.inbound()) == 2, "a message by the new subscription")
+
+
+def topics(packets):
+    """The topics of the SUBSCRIBEs among packets."""
+    return [p[6:-1].decode() for p in packets if p[0] == 0x82]
+
+
+def suback(packet_id, code):
+    return b"\x90\x03" + packet_id.to_bytes(2, "big") + bytes([code])
+
+
+def test_L7_a_subscription_lost_with_the_link_is_made_on_the_next_though_the_session_is_kept():
+    def confirms_the_first(end):
+        end.packet()
+        end.send(CONNACK_NEW)
+        for _ in range(2):
+            end.packet()
+        end.send(suback(1, 1))
+
+    with (
+        Scripted(confirms_the_first, *[broker_with_session] * 2) as server,
+        Rig(server.port, subscriptions=[["rig/a", 1], ["rig/b", 0]]) as rig,
+    ):
+        assert rig.up(2) is True
+        rig.subscribed("rig/a", "rig/b")
+        rig.order("give_up")
+        rig.up(3)
+        rig.order("put")
+        rig.delivered(1)
+        assert [topics(packets) for packets in server.packets] == [
+            ["rig/a", "rig/b"],
+            ["rig/b"],
+            [],
+        ]
+
+
+def unseen(end, _rig):
+    end.packet()
+
+
+def followed_by_nonsense(end, _rig):
+    end.packet()
+    end.send(CONNACK_NEW + b"\xf0\x00")
+
+
+def lost_in_the_greeting(end, rig):
+    end.packet()
+    end.send(CONNACK_NEW)
+    rig.up(2)
+
+
+@pytest.mark.parametrize("fate", [unseen, followed_by_nonsense, lost_in_the_greeting])
+def test_L7_a_session_that_came_between_has_no_subscriptions(fate):
+    """However little we saw of the CONNACK that began it."""
+
+    def confirms(end):
+        end.packet()
+        end.send(CONNACK_NEW)
+        for _ in range(2):
+            last = end.packet()
+        end.send(suback(int.from_bytes(last[2:4], "big"), 1))
+
+    options = {"greetings": [["rig/tags", "t" * 6000]], "subscriptions": [["rig/in", 1]]}
+    with (
+        Scripted(
+            confirms, lambda end: fate(end, rig), broker_with_session, receive_buffer=2048
+        ) as server,
+        Rig(server.port, send_buffer=2048, page_bytes=8192, **options) as rig,
+    ):
+        server.connection(3)
+        rig.subscribed("rig/in")
+        assert [topics(packets) for packets in server.packets] == [["rig/in"], [], ["rig/in"]]
+
+
+def test_L7_a_refused_subscription_is_shown_and_asked_for_again_on_the_next_connection():
+    def refuses(end):
+        end.packet()
+        end.send(CONNACK_NEW)
+        end.packet()
+        end.send(suback(1, 0x80))
+        end.serve()
+
+    with (
+        Scripted(refuses, broker_with_session) as server,
+        Rig(server.port, subscriptions=[["rig/in", 1]]) as rig,
+    ):
+        rig.wait(lambda: rig.lines("subscription to rig/in refused"), "a word of it")
+        rig.order("put", n=3)
+        stats = rig.delivered(3)
+        assert (stats["refused"], stats["subscribed"]) == (["rig/in"], [])
+        assert topics(server.packets[0]) == ["rig/in"]
+        rig.order("give_up")
+        assert rig.subscribed("rig/in")["refused"] == []
+        assert topics(server.packets[1]) == ["rig/in"]
+
+
+def test_L4_a_SUBACK_that_nobody_asked_for_confirms_nothing():
+    with (
+        Scripted(answer(CONNACK_NEW + suback(9, 1))) as server,
+        Rig(server.port, subscriptions=[["rig/in", 1]]) as rig,
+    ):
+        rig.up()
+        rig.until(lambda _: len(server.packets[0]) == 2, "the SUBSCRIBE")
+        server.connection(1).send(suback(8, 1) + b"\x40\x02\x00\x07")
+        stats = rig.until(lambda s: s["stray_acks"] == 1, "what came behind it")
+        assert (stats["subscribed"], stats["refused"], stats["up"]) == ([], [], True)
 
 
 def test_L7_what_the_session_has_collected_comes_at_once_with_the_CONNACK(broker, proxy, judge):
     with Rig(proxy.port, subscriptions=[["rig/in", 1]]) as rig:
         rig.up()
-        wire.wait_count(broker, "SUBSCRIBE", 1)
+        rig.subscribed("rig/in")
         proxy.refuse()
         rig.down()
         for n in range(12):

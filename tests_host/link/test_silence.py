@@ -85,7 +85,7 @@ def test_project_aura_125_a_frozen_broker_is_noticed_by_a_ping_when_idle(broker,
     rig.order("advance", ms=29000)
     assert rig.stats()["up"]
     rig.order("advance", ms=1000)
-    assert rig.down(1) == "no answer to a ping within 30000 ms"
+    assert rig.down(1) == "no answer to a ping within 30 s"
     rig.until(lambda s: s["state"] == GREETING, "a CONNECT to the frozen broker")
     rig.order("advance", ms=10000)
     assert rig.down(2) == "no CONNACK within 10 s"
@@ -162,7 +162,7 @@ def test_L6_a_missing_PINGRESP_is_named_with_the_time_it_had(keepalive_s, proxy,
         rig.order("advance", ms=limit)
         rig.until(lambda s: s["pings"] == 1, "a ping")
         rig.order("advance", ms=limit)
-        assert rig.down() == f"no answer to a ping within {limit} ms"
+        assert rig.down() == f"no answer to a ping within {limit / 1000:g} s"
         broker.thaw()
 
 

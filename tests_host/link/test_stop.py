@@ -32,6 +32,38 @@ def test_what_was_in_flight_goes_out_first_when_the_program_goes_on(how, broker,
 
 
 @HOW
+def test_a_stop_is_no_loss(how, rig):
+    rig.up()
+    rig.order(how)
+    rig.up(2)
+    assert rig.stats()["losses"] == 0
+
+
+@pytest.mark.parametrize("how", ["stop", "interrupt", "give_up"])
+def test_S9_the_pace_is_kept_over_an_end_of_the_connection(how, broker, judge):
+    with Rig(broker.port, rate_limit=20, tick_ms=1000) as rig:
+        rig.up()
+        rig.order("put", n=20)
+        rig.delivered(3)
+        rig.order(how)
+        began = rig.until(lambda s: s["up"], "the link up again")
+        stats = rig.delivered(20)
+        paced_ms = 50 * (20 - began["delivered"])
+        assert 0.9 * paced_ms - 100 <= stats["last_at"] - began["now"] <= 1.1 * paced_ms + 100
+        judge.has_all(20, repeats=1)
+
+
+@HOW
+def test_L7_subscriptions_are_made_again_when_the_program_goes_on(how, broker, proxy):
+    with Rig(proxy.port, subscriptions=[["rig/in", 1]]) as rig:
+        rig.subscribed("rig/in")
+        rig.order(how)
+        assert rig.up(2) is True
+        rig.subscribed("rig/in")
+        assert wire.count(broker, "SUBSCRIBE") == 2
+
+
+@HOW
 def test_L10_no_socket_is_left_behind(how, proxy, judge, rig):
     rig.up()
     before = rig.open_files()

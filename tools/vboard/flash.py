@@ -22,9 +22,16 @@ def make_flash(
 
 def configuration(root: Path, given: Path | None) -> str | None:
     """The configuration to put into flash: the file given, nothing where flash has one, the
-    project's config.json, or else the example with a broker on this computer."""
+    project's config.json, or else the example with a broker on this computer.
+
+    OSError naming the file given when it cannot be read.
+    """
     if given:
-        return given.read_text()
+        try:
+            return given.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not a text file"
+            raise OSError(f"the configuration {given}: {reason}") from None
     if (root / CONFIG).exists():
         return None
     if (PROJECT / CONFIG).exists():

@@ -39,13 +39,15 @@ class Line:
         topics = TopicTable()
         self._topic = topics.index(TOPIC)
         self.tag = make_tag(self._topic, 1, False)
-        ledger = Ledger()
-        self.ring = PagedRing(49152, 4096, 4, ledger.lost)
+        self._ledger = Ledger()
+        self.ring = PagedRing(49152, 4096, 4, on_drop=self._ledger.lost)
         self.queue = MessageQueue(64, 96, topics)
         self.packer = Packer(
-            self.queue, self.ring, clock, ledger, lambda: F7Writer(1, 1), "bench/readings"
+            self.queue, self.ring, clock, self._ledger, lambda: F7Writer(1, 1), "bench/readings"
         )
-        self.sender = Sender(self.ring, topics, on_delivered=self._delivered)
+        self.sender = Sender(
+            self.ring, topics, on_delivered=self._delivered, prepare=self.packer.prepare
+        )
         self.link = Link(client_id, host, port, keepalive=0)
         self.uplink = Uplink(
             self.link,
@@ -94,6 +96,7 @@ class Line:
             self.ring.append(PAYLOAD, NORMAL, self.tag)
 
     def _delivered(self, at, length, tag):
+        self._ledger.delivered(at, length, tag)
         if self._left:
             self._produce()
         elif not self.ring.messages():

@@ -1,0 +1,87 @@
+"""Sampler: a sensor is read on, whatever its read does."""
+
+from firmware.sampler import Sampler
+from millpond.clock import Clock
+
+
+class World:
+    """A sampler with everything around it, time passing only in reads."""
+
+    name = "pump"
+    tags = ()
+    period_ms = 100
+
+    def __init__(self):
+        self.ms = 0
+        self.lines = []
+        self.errors = []
+        self.proceeded = 0
+        self.error = None
+        self.takes_ms = 0
+        self.sampler = Sampler(self, self, Clock(lambda: self.ms), self, self.proceed)
+
+    def take(self):
+        self.ms += self.takes_ms
+        if self.error:
+            raise self.error
+
+    def exception(self, text, error):
+        self.lines.append(text)
+        self.errors.append(error)
+
+    def info(self, text):
+        self.lines.append(text)
+
+    def warning(self, text):
+        self.lines.append(text)
+
+    def proceed(self):
+        self.proceeded += 1
+
+    def read(self, times=1):
+        for _ in range(times):
+            self.sampler._read()
+
+
+def test_a_read_that_raises_is_logged_ever_more_rarely_and_counted():
+    world = World()
+    world.error = OSError("no answer")
+    world.read(20)
+    counts = [int(text.split()[3]) for text in world.lines]
+    assert counts == [1, 2, 4, 8, 16]
+    assert world.errors[0] is world.error
+    assert world.sampler.failures == 20
+    assert world.sampler.failing == "OSError: no answer"
+
+
+def test_what_was_read_goes_on_even_when_the_read_raised():
+    world = World()
+    world.read()
+    world.error = ValueError("half")
+    world.read()
+    assert world.proceeded == 2
+
+
+def test_a_sensor_that_comes_back_is_told_once():
+    world = World()
+    world.error = OSError("no answer")
+    world.read(3)
+    world.error = None
+    world.lines = []
+    world.read(3)
+    assert world.lines == ["sensor pump is well again after 3 failed reads"]
+    assert world.sampler.failing == "" and world.sampler.failures == 3
+    world.error = OSError("again")
+    world.read()
+    assert world.lines[-1] == "sensor pump failed, 1 in a row"
+
+
+def test_a_slow_read_is_named():
+    world = World()
+    world.takes_ms = 199
+    world.read()
+    assert world.lines == []
+    world.takes_ms = 2500
+    world.read()
+    assert world.lines == ["sensor pump took 2500 ms, and held up the rest"]
+    assert world.sampler.slowest_ms == 2500
