@@ -68,7 +68,7 @@ class Outbound:
     def __init__(self, size):
         self.buffer = bytearray(size)
         self.at = self.end = 0
-        self._begin = b""
+        self._begin = bytearray()
         self._topic = None
         self._size = self._flags = self._packet_size = 0
 
