@@ -235,7 +235,7 @@ def shown(verdict, terminal=False):
 @pytest.mark.parametrize("terminal", [False, True])
 def test_show_steps_and_table(terminal):
     good = Verdict(20, 18, 3, {"stolen": 2}, 0, 0, True)
-    text = shown(good, terminal)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown(good, terminal))
     assert "✓ 1/2 first: worked" in text
     rows = [line.replace("│", " ").split() for line in text.splitlines()]
     assert ["produced", "20", "readings,", "alerts,", "health", "messages"] in rows

@@ -72,7 +72,7 @@ def _broker_lines(mqtt: dict) -> list[str]:
         return lines
     lines.append("No broker answers there.")
     if ipaddress.ip_address(mqtt["host"]).is_loopback and (mosquitto := mosquitto_path()):
-        lines[-1] += f" To start one: {mosquitto} -p {mqtt['port']}"
+        lines[-1] += f" Start one elsewhere: {mosquitto} -p {mqtt['port']}"
     return lines
 
 

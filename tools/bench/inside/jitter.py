@@ -17,14 +17,13 @@ _PHASES = ("up", "refused", "gone", "no_connack")
 
 
 async def sample():
-    """Sample 100 times a second; the worst lateness in microseconds."""
+    """Sample 100 times a second; the worst lateness in us, of which rounding up to a ms is part."""
     worst = 0
     due = time.ticks_us()
     for _ in range(_SAMPLES):
         due = time.ticks_add(due, _PERIOD_US)
-        await asyncio.sleep_ms(max(0, time.ticks_diff(due, time.ticks_us()) // 1000))
-        while time.ticks_diff(due, time.ticks_us()) > 0:
-            pass
+        left_us = time.ticks_diff(due, time.ticks_us())
+        await asyncio.sleep_ms(max(0, -(-left_us // 1000)))
         worst = max(worst, time.ticks_diff(time.ticks_us(), due))
     return worst
 
