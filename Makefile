@@ -42,7 +42,7 @@ vboard: setup ## Run a virtual board until Ctrl-C, and print its port
 demo: setup ## Run the whole line through an outage, and account for every item (DEMO_SECONDS)
 	@$(TOOLS) demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
-test: mosquitto ## Run all tests, on CPython and inside MicroPython (TESTS=path for some)
+test: mosquitto ## Run all tests, on CPython and in 64- and 32-bit MicroPython (TESTS=path for some)
 	@$(PY) -m pytest $(TESTS)
 
 bench: mosquitto ## Run the benchmarks: a table, and build/bench.json
