@@ -354,16 +354,17 @@ class MessageQueue(IndexRings):
 
     def _sweep(self, lane, now):
         """Drop a lane's expired messages and close up its ring over them, in order."""
-        ring = self._rings[lane]
         read = write = self._heads[lane]
-        for _ in range(self._counts[lane]):
-            slot = ring[read]
+        left = self._counts[lane]
+        while left:
+            left -= 1
+            slot = self._rings[lane][read]
             read = (read + 1) % self.capacity
             if self._is_over(slot, now):
                 self._counts[lane] -= 1
                 self._release(slot, EXPIRED)
                 continue
-            ring[write] = slot
+            self._rings[lane][write] = slot
             write = (write + 1) % self.capacity
             if self.buffer[slot * self._stride + _FLAGS] & _MORTAL:
                 self._mortal = True

@@ -298,18 +298,25 @@ class PagedRing:
             self._tell_of_drops(page, lane)
         count = self._unread[page]
         self.stolen[lane] += count
-        self._lose_before(lane, lists.next[page], self._lost[page] + count)
+        count += self._lost[page]
+        self._lose_before(lane, lists.next[page], count)
         lists.remove(lane, before, page)
         lists.release(page)
         return True
 
     def _tell_of_drops(self, page, lane):
-        buf = self.buffer
         at = page * self.page_size + self._read[page] + _HEADER
-        for _ in range(self._unread[page]):
-            length = (buf[at - 2] << 8) | buf[at - 1]
-            self._on_drop(at, length, (buf[at - 6] << 8) | buf[at - 5], lane, STOLEN)
-            at += length + _HEADER
+        left = self._unread[page]
+        while left:
+            left -= 1
+            at = self._tell_of_drop(at, lane)
+
+    def _tell_of_drop(self, at, lane):
+        self._on_drop(at, self._word(at - 2), self._word(at - 6), lane, STOLEN)
+        return at + self._word(at - 2) + _HEADER
+
+    def _word(self, at):
+        return self.buffer[at] << 8 | self.buffer[at + 1]
 
     def _lose_before(self, lane, page, count):
         """Note `count` messages lost just before `page`, or before what the lane gets next."""

@@ -63,17 +63,25 @@ def kind_of(name):
 
 
 def pack_reading(buf, at, tag_id, kind, value, seconds, status=0):
-    """Write a reading's record to `buf` from `at` on; its length in bytes. Allocates nothing.
+    """Write a reading's record to `buf` from `at` on; its length in bytes.
 
-    `value` is a number, or 1 to 255 of them in a list, tuple or array; with a `status` (1 to 255)
-    it is not looked at. `seconds` is the moment, in whole seconds since the start. ValueError
-    (out of range, no room) or TypeError names the value and the limit; `buf` is unchanged then.
+    Allocates nothing; but MicroPython makes an object of every number it takes out of an array
+    that is a float or beyond its small ints. `value` is a number, or 1 to 255 of them in a list,
+    tuple or array; with a `status` (1 to 255) it is not looked at. `seconds` is the moment, in
+    whole seconds since the start. ValueError (out of range, no room) or TypeError names the value
+    and the limit; `buf` is unchanged then.
     """
-    _check_head(tag_id, kind, seconds, status)
-    count = 0 if status else _checked_count(kind, value)
-    length = RECORD_HEAD + count * KIND_SIZES[kind]
-    if at < 0 or at + length > len(buf):
-        raise ValueError("reading of {} bytes: no room in {} from {}".format(length, len(buf), at))
+    if not 0 <= tag_id <= 65535:
+        raise ValueError("tag id {}: 0 to 65535 expected".format(tag_id))
+    if not 0 <= kind <= FLOAT32:
+        raise ValueError("kind {}: 0 to 7 expected".format(kind))
+    if not 0 <= status <= 255:
+        raise ValueError("status {}: 0 to 255 expected".format(status))
+    if not 0 <= seconds < UNKNOWN_BELOW:
+        raise ValueError("seconds {}: 0 to 999999999 expected".format(seconds))
+    if at < 0 or _checked_length(kind, value, status) + at > len(buf):
+        status = _checked_length(kind, value, status)
+        _refuse_room(buf, at, status)
     buf[at] = tag_id >> 8
     buf[at + 1] = tag_id & 0xFF
     buf[at + 2] = seconds >> 24
@@ -82,12 +90,7 @@ def pack_reading(buf, at, tag_id, kind, value, seconds, status=0):
     buf[at + 5] = seconds & 0xFF
     buf[at + 6] = status
     buf[at + 7] = kind
-    buf[at + 8] = count
-    if count == 1 and not isinstance(value, _SEQUENCES):
-        pack_into(KIND_FORMATS[kind], buf, at + RECORD_HEAD, value)
-    elif count:
-        _pack_values(buf, at + RECORD_HEAD, kind, value)
-    return length
+    return _put_values(buf, at, value)
 
 
 def is_record(buf, at, length):
@@ -124,28 +127,25 @@ def interpret(kind, size, raw):
     return tuple([value != 0 for value in values]) if kind == BOOL else values
 
 
-def _check_head(tag_id, kind, seconds, status):
-    if not 0 <= tag_id <= 65535:
-        raise ValueError("tag id {}: 0 to 65535 expected".format(tag_id))
-    if not 0 <= kind <= FLOAT32:
-        raise ValueError("kind {}: 0 to 7 expected".format(kind))
-    if not 0 <= status <= 255:
-        raise ValueError("status {}: 0 to 255 expected".format(status))
-    if not 0 <= seconds < UNKNOWN_BELOW:
-        raise ValueError("seconds {}: 0 to {} expected".format(seconds, UNKNOWN_BELOW - 1))
+def _refuse_room(buf, at, length):
+    raise ValueError("reading of {} bytes: no room in {} from {}".format(length, len(buf), at))
 
 
-def _checked_count(kind, value):
-    """How many values there are, each of them checked."""
+def _checked_length(kind, value, status):
+    """The length of a record, each of its values checked."""
+    if status:
+        return RECORD_HEAD
     if not isinstance(value, _SEQUENCES):
         _check_value(kind, value)
-        return 1
+        return RECORD_HEAD + KIND_SIZES[kind]
     count = len(value)
     if not 1 <= count <= 255:
         raise ValueError("{} values: 1 to 255 expected".format(count))
-    for one in value:
-        _check_value(kind, one)
-    return count
+    i = 0
+    while i < count:
+        _check_value(kind, value[i])
+        i += 1
+    return RECORD_HEAD + count * KIND_SIZES[kind]
 
 
 def _check_value(kind, value):
@@ -165,12 +165,24 @@ def _check_value(kind, value):
         )
 
 
-def _pack_values(buf, at, kind, values):
-    form = KIND_FORMATS[kind]
-    size = KIND_SIZES[kind]
-    for value in values:
-        pack_into(form, buf, at, value)
-        at += size
+def _put_values(buf, at, value):
+    """Write a record's values behind the head that is there; the record's length in bytes."""
+    kind = buf[at + 7]
+    if buf[at + 6]:
+        buf[at + 8] = 0
+        return RECORD_HEAD
+    if not isinstance(value, _SEQUENCES):
+        buf[at + 8] = 1
+        pack_into(KIND_FORMATS[kind], buf, at + RECORD_HEAD, value)
+        return RECORD_HEAD + KIND_SIZES[kind]
+    buf[at + 8] = len(value)
+    at += RECORD_HEAD
+    i = 0
+    while i < len(value):
+        pack_into(KIND_FORMATS[kind], buf, at, value[i])
+        at += KIND_SIZES[kind]
+        i += 1
+    return RECORD_HEAD + i * KIND_SIZES[kind]
 
 
 def _interpret_json(kind, value):
