@@ -18,7 +18,7 @@ FORBIDDEN = {
 FLOORS = (
     {"clock", "dispatch", "message", "page_lists", "index_rings"},
     {"queue_stats", "reading", "ring_check"},
-    {"batch_f7", "batch_json", "paged_ring", "message_queue", "watchdog"},
+    {"batch_f7", "batch_json", "batch_reader", "paged_ring", "message_queue", "watchdog"},
     {"batch", "health", "sender"},
     {"ledger"},
     {"packer"},
