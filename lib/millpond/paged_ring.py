@@ -491,31 +491,8 @@ class PagedRing:
                 born = self._born[page]
         return self.seconds - born
 
-    # -- what the proof looks at (ring_check) ----------------------------------------------------
-
     def check(self):
         """Prove the invariants: RuntimeError naming the first that is broken (R1)."""
         from millpond.ring_check import check
 
         check(self)
-
-    def unread(self, page):
-        """Messages unread in a used page."""
-        return self._unread[page]
-
-    def span(self, page):
-        """Where the unread part of a used page begins and ends in `buffer`."""
-        start = page * self.page_size
-        return start + self._read[page], start + self._write[page]
-
-    def work_page(self, lane):
-        """The lane's work page, or NONE."""
-        return self._work[lane][_PAGE]
-
-    def work_count(self, lane):
-        """Messages in the lane's work page."""
-        return self._work[lane][_COUNT]
-
-    def reserved_page(self, lane):
-        """The page with the lane's open reservation, or NONE."""
-        return self._work[lane][_RESERVED]
