@@ -50,7 +50,7 @@ vboard: setup ## Run a virtual board until Ctrl-C (CONFIG, ROOT)
 demo: setup ## Run the whole line through an outage, and account for every item
 	@$(TOOLS) demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
-test: mosquitto ## Run all tests, on CPython and inside MicroPython
+test: mosquitto ## Run all tests, on CPython and in 64- and 32-bit MicroPython
 	@$(PY) -m pytest $(TESTS)
 
 bench: mosquitto ## Run the benchmarks: a table, and build/bench.json

@@ -1,7 +1,13 @@
-"""Runs each logic test twice: on CPython as usual, and again inside the MicroPython unix port.
+"""Runs each logic test three times: on CPython as usual, and inside two builds of MicroPython.
 
-A logic test stands in one of LOGIC_FOLDERS and is a plain function without arguments. The second
-run is a pytest item of its own, `test_name[micropython]`, in a fresh MicroPython process.
+A logic test stands in one of LOGIC_FOLDERS and is a plain function without arguments. The other
+runs are pytest items of their own:
+
+    test_name[micropython]      a fresh process of the unix port, which is a 64-bit build
+    test_name[micropython32]    a fresh interpreter of the 32-bit build (tools/micropython32.py)
+
+A module may say in NOT_ON_32_BIT, {test name: reason}, what cannot run on the 32-bit build; these
+items are skipped with the reason.
 """
 
 import os
@@ -10,10 +16,21 @@ from pathlib import Path
 
 import pytest
 
+from tools.micropython32 import Failure, MicroPython32
+
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "tests_host"
 LOGIC_FOLDERS = (HERE / "core", HERE / "app")
 MICROPYTHON_TIMEOUT_S = 60
+_INTERPRETER = pytest.StashKey[MicroPython32]()
+
+
+def pytest_configure(config):
+    config.stash[_INTERPRETER] = MicroPython32()
+
+
+def pytest_unconfigure(config):
+    config.stash[_INTERPRETER].close()
 
 
 def micropython_command() -> str:
@@ -21,10 +38,14 @@ def micropython_command() -> str:
     return os.environ.get("MICROPYTHON", str(ROOT / ".venv" / "bin" / "micropython"))
 
 
+def micropython_path() -> list[str]:
+    """Where MicroPython finds the repository's modules."""
+    return [str(path) for path in (ROOT / "lib", ROOT, ROOT / ".deps")]
+
+
 def micropython_env() -> dict[str, str]:
     """The environment that makes the repository's modules importable inside MicroPython."""
-    path = [".frozen", ROOT / "lib", ROOT, ROOT / ".deps"]
-    return {**os.environ, "MICROPYPATH": ":".join(map(str, path))}
+    return {**os.environ, "MICROPYPATH": ":".join([".frozen", *micropython_path()])}
 
 
 class MicroPythonFailure(Exception):
@@ -39,6 +60,10 @@ class MicroPythonTest(pytest.Item):
         self.tested = tested
 
     def runtest(self):
+        self.add_report_section("call", "stdout", self.output())
+
+    def output(self) -> str:
+        """Run the test; what it printed, or MicroPythonFailure."""
         command = [micropython_command(), "-X", "heapsize=8M"]
         command += [str(HERE / "run_in_micropython.py"), str(self.path), self.tested]
         done = subprocess.run(
@@ -52,7 +77,7 @@ class MicroPythonTest(pytest.Item):
         output = done.stdout.decode(errors="replace")
         if done.returncode:
             raise MicroPythonFailure(output)
-        self.add_report_section("call", "stdout", output)
+        return output
 
     def repr_failure(self, excinfo):
         if isinstance(excinfo.value, MicroPythonFailure):
@@ -63,16 +88,45 @@ class MicroPythonTest(pytest.Item):
         return self.path, None, self.name
 
 
+class MicroPython32Test(MicroPythonTest):
+    """One logic test function, run in a fresh 32-bit interpreter."""
+
+    def output(self) -> str:
+        reason = getattr(self.parent.obj, "NOT_ON_32_BIT", {}).get(self.tested)
+        if reason:
+            pytest.skip(reason)
+        # Everything lies inside where it lies on the host, so that tracebacks lead there.
+        rooms = (ROOT / "lib", ROOT / "firmware", ROOT / ".deps" / "umqtt")
+        files = {path: str(path) for path in (*rooms, HERE / "kit.py", self.path.parent)}
+        steps = [
+            f"import sys; sys.path[:0] = {[str(self.path.parent), *micropython_path()]}",
+            f"from {self.path.stem} import {self.tested} as test",
+            "test()",
+        ]
+        try:
+            return self.config.stash[_INTERPRETER].run(files, steps, MICROPYTHON_TIMEOUT_S)
+        except Failure as failure:
+            raise MicroPythonFailure(str(failure)) from None
+
+
 class LogicModule(pytest.Module):
-    """A file of logic tests: each function becomes two items."""
+    """A file of logic tests: each function becomes three items."""
 
     def collect(self):
+        names = set()
         for item in super().collect():
             yield item
             if isinstance(item, pytest.Function):
-                yield MicroPythonTest.from_parent(
-                    self, name=f"{item.name}[micropython]", tested=item.originalname
-                )
+                names.add(item.originalname)
+                for build, kind in _BUILDS:
+                    name = f"{item.name}[{build}]"
+                    yield kind.from_parent(self, name=name, tested=item.originalname)
+        unknown = set(getattr(self.obj, "NOT_ON_32_BIT", ())) - names
+        if unknown:
+            raise self.CollectError(f"NOT_ON_32_BIT names no test: {', '.join(unknown)}")
+
+
+_BUILDS = (("micropython", MicroPythonTest), ("micropython32", MicroPython32Test))
 
 
 def pytest_pycollect_makemodule(module_path, parent):

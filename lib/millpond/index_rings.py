@@ -4,7 +4,7 @@ There is one ring per lane; each has a head (the next to leave), a tail (the nex
 a count, and head and tail wrap by modulo. The numbers of the free slots stand on a stack in the
 upper part of one array, which begins at the number of slots taken. A slot's number stands in
 exactly one ring or among the free ones. There is one slot more than `capacity`, so one is always
-free.
+free. `queue_check` proves it.
 """
 
 from array import array
@@ -46,26 +46,3 @@ class IndexRings:
 
     def _head_slot(self, lane):
         return self._rings[lane][self._heads[lane]]
-
-    def _slots(self, lane):
-        """A lane's slots in order, as a list: for proofs, not for use on the way."""
-        head = self._heads[lane]
-        return [self._rings[lane][(head + i) % self.capacity] for i in range(self._counts[lane])]
-
-    def check(self):
-        """Prove the invariant; AssertionError says what is wrong."""
-        slots = list(self._free)[self._count :]
-        for lane in range(_LANES):
-            head = self._heads[lane]
-            expect(0 <= head < self.capacity, "lane {}: head {}".format(lane, head))
-            tail = (head + self._counts[lane]) % self.capacity
-            expect(tail == self._tails[lane], "lane {}: tail is not at {}".format(lane, tail))
-            slots += self._slots(lane)
-        expect(sum(self._counts) == self._count, "lanes do not add up to the count")
-        expect(sorted(slots) == list(range(self.capacity + 1)), "slots {}".format(sorted(slots)))
-
-
-def expect(holds, text):
-    """Raise AssertionError with the text unless it holds (an `assert` is gone at -O1)."""
-    if not holds:
-        raise AssertionError(text)

@@ -47,7 +47,9 @@ class Ledger:
 
     def lost(self, at, length, tag, lane, reason):
         """The message at buffer[at:at + length] is lost. Fit for the ring's `on_drop` (R4)."""
-        self.lose(lane, reason, self.items_in(at, length, tag))
+        # Into an argument: one more variable would take the frame from the heap.
+        length = self.items_in(at, length, tag)
+        self.lose(lane, reason, length)
 
     def lose(self, lane, reason, items=1):
         """Count `items` that never were in the ring, or left it, for `reason`."""

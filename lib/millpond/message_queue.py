@@ -27,7 +27,7 @@ from struct import pack_into
 from micropython import const
 
 from millpond.clock import add, diff
-from millpond.index_rings import IndexRings, expect
+from millpond.index_rings import IndexRings
 from millpond.message import MAX_SLOT_SIZE, NORMAL, TopicTable
 from millpond.queue_stats import CLEARED, DISPLACED, EXPIRED, REFUSED, QueueStats
 
@@ -354,16 +354,17 @@ class MessageQueue(IndexRings):
 
     def _sweep(self, lane, now):
         """Drop a lane's expired messages and close up its ring over them, in order."""
-        ring = self._rings[lane]
         read = write = self._heads[lane]
-        for _ in range(self._counts[lane]):
-            slot = ring[read]
+        left = self._counts[lane]
+        while left:
+            left -= 1
+            slot = self._rings[lane][read]
             read = (read + 1) % self.capacity
             if self._is_over(slot, now):
                 self._counts[lane] -= 1
                 self._release(slot, EXPIRED)
                 continue
-            ring[write] = slot
+            self._rings[lane][write] = slot
             write = (write + 1) % self.capacity
             if self.buffer[slot * self._stride + _FLAGS] & _MORTAL:
                 self._mortal = True
@@ -432,15 +433,9 @@ class MessageQueue(IndexRings):
 
     def check(self):
         """Prove the invariants; AssertionError says what is wrong. For tests: it allocates."""
-        super().check()
-        for lane in range(_LANES):
-            for slot in self._slots(lane):
-                flags = self.buffer[slot * self._stride + _FLAGS]
-                expect(flags >> 2 & 3 == lane, "slot {} is in lane {}".format(slot, lane))
-                expect(lane <= self._top, "lane {} is above the top".format(lane))
-        stats = self.stats
-        held = stats.enqueued - stats.dequeued - stats.displaced - stats.expired - stats.cleared
-        expect(held == self._count, "counted {}, held {}".format(held, self._count))
+        from millpond.queue_check import check
+
+        check(self)
 
 
 def _bad_payload(payload, slot_size):

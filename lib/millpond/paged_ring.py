@@ -298,18 +298,25 @@ class PagedRing:
             self._tell_of_drops(page, lane)
         count = self._unread[page]
         self.stolen[lane] += count
-        self._lose_before(lane, lists.next[page], self._lost[page] + count)
+        count += self._lost[page]
+        self._lose_before(lane, lists.next[page], count)
         lists.remove(lane, before, page)
         lists.release(page)
         return True
 
     def _tell_of_drops(self, page, lane):
-        buf = self.buffer
         at = page * self.page_size + self._read[page] + _HEADER
-        for _ in range(self._unread[page]):
-            length = (buf[at - 2] << 8) | buf[at - 1]
-            self._on_drop(at, length, (buf[at - 6] << 8) | buf[at - 5], lane, STOLEN)
-            at += length + _HEADER
+        left = self._unread[page]
+        while left:
+            left -= 1
+            at = self._tell_of_drop(at, lane)
+
+    def _tell_of_drop(self, at, lane):
+        self._on_drop(at, self._word(at - 2), self._word(at - 6), lane, STOLEN)
+        return at + self._word(at - 2) + _HEADER
+
+    def _word(self, at):
+        return self.buffer[at] << 8 | self.buffer[at + 1]
 
     def _lose_before(self, lane, page, count):
         """Note `count` messages lost just before `page`, or before what the lane gets next."""
@@ -484,31 +491,8 @@ class PagedRing:
                 born = self._born[page]
         return self.seconds - born
 
-    # -- what the proof looks at (ring_check) ----------------------------------------------------
-
     def check(self):
         """Prove the invariants: RuntimeError naming the first that is broken (R1)."""
         from millpond.ring_check import check
 
         check(self)
-
-    def unread(self, page):
-        """Messages unread in a used page."""
-        return self._unread[page]
-
-    def span(self, page):
-        """Where the unread part of a used page begins and ends in `buffer`."""
-        start = page * self.page_size
-        return start + self._read[page], start + self._write[page]
-
-    def work_page(self, lane):
-        """The lane's work page, or NONE."""
-        return self._work[lane][_PAGE]
-
-    def work_count(self, lane):
-        """Messages in the lane's work page."""
-        return self._work[lane][_COUNT]
-
-    def reserved_page(self, lane):
-        """The page with the lane's open reservation, or NONE."""
-        return self._work[lane][_RESERVED]

@@ -9,9 +9,6 @@ big-endian:
 Invariants: status 0 has 1 to 255 values, any other status has none; every value lies in the range
 of its kind, which is checked here, since `pack_into` on MicroPython cuts what is too large without
 a word. Seconds stay below the Unix times that a clock can know, so that the two can be told apart.
-
-A batch does not say which kind its values have, only their size: `interpret` turns the raw values
-that a batch reader gave into Python values, by the kind that the device announced.
 """
 
 from array import array
@@ -20,7 +17,6 @@ from struct import pack_into, unpack_from
 from micropython import const
 
 from millpond.clock import UNKNOWN_BELOW
-from millpond.message import ProtocolError
 
 BOOL = const(0)
 INT8 = const(1)
@@ -40,18 +36,12 @@ RECORD_HEAD = const(9)
 # The first byte of a timestamp: below this it is in seconds since the start, else in Unix time.
 UNIX_FROM = const(0x3C)
 
-_LETTERS = "BbBhHiIf"
 _FLOAT_MAX = unpack_from(">f", b"\x7f\x7f\xff\xff")[0]
 _INFINITIES = (float("inf"), float("-inf"))
-_LOWEST = (0, -128, 0, -32768, 0, -2147483648, 0, -_FLOAT_MAX)
-_HIGHEST = (1, 127, 255, 32767, 65535, 2147483647, 4294967295, _FLOAT_MAX)
+LOWEST = (0, -128, 0, -32768, 0, -2147483648, 0, -_FLOAT_MAX)
+HIGHEST = (1, 127, 255, 32767, 65535, 2147483647, 4294967295, _FLOAT_MAX)
 _SEQUENCES = (list, tuple, array, bytes, bytearray)
-_NUMBERS = (int, float)
 _INTEGERS = (int, bool)  # on MicroPython bool is no int
-
-
-class BatchError(ProtocolError):
-    """A batch that is malformed, truncated or does not match its announcement."""
 
 
 def kind_of(name):
@@ -63,17 +53,25 @@ def kind_of(name):
 
 
 def pack_reading(buf, at, tag_id, kind, value, seconds, status=0):
-    """Write a reading's record to `buf` from `at` on; its length in bytes. Allocates nothing.
+    """Write a reading's record to `buf` from `at` on; its length in bytes.
 
-    `value` is a number, or 1 to 255 of them in a list, tuple or array; with a `status` (1 to 255)
-    it is not looked at. `seconds` is the moment, in whole seconds since the start. ValueError
-    (out of range, no room) or TypeError names the value and the limit; `buf` is unchanged then.
+    Allocates nothing; but MicroPython makes an object of every number it takes out of an array
+    that is a float or beyond its small ints. `value` is a number, or 1 to 255 of them in a list,
+    tuple or array; with a `status` (1 to 255) it is not looked at. `seconds` is the moment, in
+    whole seconds since the start. ValueError (out of range, no room) or TypeError names the value
+    and the limit; `buf` is unchanged then.
     """
-    _check_head(tag_id, kind, seconds, status)
-    count = 0 if status else _checked_count(kind, value)
-    length = RECORD_HEAD + count * KIND_SIZES[kind]
-    if at < 0 or at + length > len(buf):
-        raise ValueError("reading of {} bytes: no room in {} from {}".format(length, len(buf), at))
+    if not 0 <= tag_id <= 65535:
+        raise ValueError("tag id {}: 0 to 65535 expected".format(tag_id))
+    if not 0 <= kind <= FLOAT32:
+        raise ValueError("kind {}: 0 to 7 expected".format(kind))
+    if not 0 <= status <= 255:
+        raise ValueError("status {}: 0 to 255 expected".format(status))
+    if not 0 <= seconds < UNKNOWN_BELOW:
+        raise ValueError("seconds {}: 0 to 999999999 expected".format(seconds))
+    if at < 0 or _checked_length(kind, value, status) + at > len(buf):
+        status = _checked_length(kind, value, status)
+        _refuse_room(buf, at, status)
     buf[at] = tag_id >> 8
     buf[at + 1] = tag_id & 0xFF
     buf[at + 2] = seconds >> 24
@@ -82,12 +80,7 @@ def pack_reading(buf, at, tag_id, kind, value, seconds, status=0):
     buf[at + 5] = seconds & 0xFF
     buf[at + 6] = status
     buf[at + 7] = kind
-    buf[at + 8] = count
-    if count == 1 and not isinstance(value, _SEQUENCES):
-        pack_into(KIND_FORMATS[kind], buf, at + RECORD_HEAD, value)
-    elif count:
-        _pack_values(buf, at + RECORD_HEAD, kind, value)
-    return length
+    return _put_values(buf, at, value)
 
 
 def is_record(buf, at, length):
@@ -103,49 +96,25 @@ def is_record(buf, at, length):
     return length == RECORD_HEAD + count * KIND_SIZES[buf[at + 7]]
 
 
-def interpret(kind, size, raw):
-    """The Python values of a kind, from what a batch reader gave for one reading; a tuple.
-
-    `raw` is, for a `size` of 1, 2 or 4, the values' bytes (0xF7); for a `size` of 0 the values
-    themselves (JSON), where None stands for a float that is no number. BatchError when the size
-    or a value does not match the kind; ValueError for an unknown kind.
-    """
-    if not 0 <= kind <= FLOAT32:
-        raise ValueError("kind {}: 0 to 7 expected".format(kind))
-    if size == 0:
-        return tuple([_interpret_json(kind, value) for value in raw])
-    if size != KIND_SIZES[kind]:
-        raise BatchError(
-            "value size {}: {} expected for {}".format(size, KIND_SIZES[kind], KIND_NAMES[kind])
-        )
-    if len(raw) % size:
-        raise BatchError("{} bytes of values: not a multiple of {}".format(len(raw), size))
-    values = unpack_from(">{}{}".format(len(raw) // size, _LETTERS[kind]), raw, 0)
-    return tuple([value != 0 for value in values]) if kind == BOOL else values
+def _refuse_room(buf, at, length):
+    raise ValueError("reading of {} bytes: no room in {} from {}".format(length, len(buf), at))
 
 
-def _check_head(tag_id, kind, seconds, status):
-    if not 0 <= tag_id <= 65535:
-        raise ValueError("tag id {}: 0 to 65535 expected".format(tag_id))
-    if not 0 <= kind <= FLOAT32:
-        raise ValueError("kind {}: 0 to 7 expected".format(kind))
-    if not 0 <= status <= 255:
-        raise ValueError("status {}: 0 to 255 expected".format(status))
-    if not 0 <= seconds < UNKNOWN_BELOW:
-        raise ValueError("seconds {}: 0 to {} expected".format(seconds, UNKNOWN_BELOW - 1))
-
-
-def _checked_count(kind, value):
-    """How many values there are, each of them checked."""
+def _checked_length(kind, value, status):
+    """The length of a record, each of its values checked."""
+    if status:
+        return RECORD_HEAD
     if not isinstance(value, _SEQUENCES):
         _check_value(kind, value)
-        return 1
+        return RECORD_HEAD + KIND_SIZES[kind]
     count = len(value)
     if not 1 <= count <= 255:
         raise ValueError("{} values: 1 to 255 expected".format(count))
-    for one in value:
-        _check_value(kind, one)
-    return count
+    i = 0
+    while i < count:
+        _check_value(kind, value[i])
+        i += 1
+    return RECORD_HEAD + count * KIND_SIZES[kind]
 
 
 def _check_value(kind, value):
@@ -157,30 +126,29 @@ def _check_value(kind, value):
             raise TypeError("value {!r}: a number expected for float32".format(value))
     elif not isinstance(value, _INTEGERS):
         raise TypeError("value {!r}: an integer expected for {}".format(value, KIND_NAMES[kind]))
-    if not _LOWEST[kind] <= value <= _HIGHEST[kind]:
+    if not LOWEST[kind] <= value <= HIGHEST[kind]:
         raise ValueError(
             "value {}: {} to {} expected for {}".format(
-                value, _LOWEST[kind], _HIGHEST[kind], KIND_NAMES[kind]
+                value, LOWEST[kind], HIGHEST[kind], KIND_NAMES[kind]
             )
         )
 
 
-def _pack_values(buf, at, kind, values):
-    form = KIND_FORMATS[kind]
-    size = KIND_SIZES[kind]
-    for value in values:
-        pack_into(form, buf, at, value)
-        at += size
-
-
-def _interpret_json(kind, value):
-    if kind == FLOAT32 and value is None:
-        return float("nan")
-    matches = _NUMBERS if kind == FLOAT32 else int
-    if isinstance(value, bool):
-        matches = bool if kind == BOOL else ()
-    if not isinstance(value, matches) or not _LOWEST[kind] <= value <= _HIGHEST[kind]:
-        raise BatchError("value {}: out of place for {}".format(value, KIND_NAMES[kind]))
-    if kind == FLOAT32:
-        return float(value)
-    return value != 0 if kind == BOOL else int(value)
+def _put_values(buf, at, value):
+    """Write a record's values behind the head that is there; the record's length in bytes."""
+    kind = buf[at + 7]
+    if buf[at + 6]:
+        buf[at + 8] = 0
+        return RECORD_HEAD
+    if not isinstance(value, _SEQUENCES):
+        buf[at + 8] = 1
+        pack_into(KIND_FORMATS[kind], buf, at + RECORD_HEAD, value)
+        return RECORD_HEAD + KIND_SIZES[kind]
+    buf[at + 8] = len(value)
+    at += RECORD_HEAD
+    i = 0
+    while i < len(value):
+        pack_into(KIND_FORMATS[kind], buf, at, value[i])
+        at += KIND_SIZES[kind]
+        i += 1
+    return RECORD_HEAD + i * KIND_SIZES[kind]

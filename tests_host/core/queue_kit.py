@@ -1,10 +1,7 @@
-"""What the tests of the queue share: a filled queue, what is in one, and a watch for garbage."""
-
-import gc
+"""What the tests of the queue share: a filled queue, and what is in one."""
 
 from millpond.message import Message
 from millpond.message_queue import MessageQueue
-from tests_host.kit import MICROPYTHON
 
 WRAP = 1 << 30
 
@@ -36,24 +33,3 @@ def books(queue):
     """The counters: enqueued, dequeued, refused, displaced, expired, cleared."""
     s = queue.stats
     return (s.enqueued, s.dequeued, s.refused, s.displaced, s.expired, s.cleared)
-
-
-def leaves_the_heap_alone(call):
-    """Run `call`; on MicroPython, assert that it took nothing from the heap, not even for a moment.
-
-    A locked heap does not show a frame taken from the heap: MicroPython then uses the stack. Here
-    the collector is set to run 8 KB from now; if it has run, the garbage laid out before is gone.
-    """
-    call()
-    if not MICROPYTHON:
-        return
-    gc.collect()
-    empty = gc.mem_alloc()
-    garbage = [bytearray(1000) for _ in range(40)]
-    before = gc.mem_alloc()
-    gc.threshold(before - empty + 8192)
-    del garbage
-    call()
-    left = gc.mem_alloc()
-    gc.threshold(-1)
-    assert left >= before, "the collector ran: {} bytes before, {} left".format(before, left)

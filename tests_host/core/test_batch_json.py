@@ -4,7 +4,7 @@ import json
 from struct import unpack_from
 
 from millpond.batch import BatchError, JsonWriter, count_readings, decode, interpret, restamp
-from millpond.batch_json import decode_json
+from millpond.batch_reader import decode_json
 from millpond.reading import BOOL, FLOAT32, INT8, INT16, INT32, UINT8, UINT16, UINT32
 from tests_host.core.batch_kit import START, clock_set, record, written
 from tests_host.kit import no_alloc, raises

@@ -10,10 +10,9 @@ from tests_host.core.queue_kit import (
     books,
     drained,
     filled,
-    leaves_the_heap_alone,
     shown,
 )
-from tests_host.kit import no_alloc, raises
+from tests_host.kit import leaves_the_heap_alone, no_alloc, raises
 
 # -- Q1, Q4: what goes in comes out ----------------------------------------------------------------
 

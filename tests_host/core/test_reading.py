@@ -2,6 +2,7 @@
 
 from array import array
 
+from millpond.batch_reader import BatchError, interpret
 from millpond.message import ProtocolError
 from millpond.reading import (
     BOOL,
@@ -14,8 +15,6 @@ from millpond.reading import (
     UINT8,
     UINT16,
     UINT32,
-    BatchError,
-    interpret,
     is_record,
     kind_of,
     pack_reading,

@@ -1,11 +1,13 @@
 """Benchmarks of the line, inside MicroPython and against a real broker, held to their bars.
 
-Each script of `inside` runs in a MicroPython process of its own and prints one JSON line. Figures
-that depend on the machine are ratios taken within one process. The result is a table and
-build/bench.json; the exit code is 1 when a bar is missed.
+Each script of `inside` runs in a MicroPython process of its own and prints one JSON line; RAM is
+measured in a 32-bit MicroPython (`core_ram`). Figures that depend on the machine are ratios taken
+within one process. The result is a table and build/bench.json; the exit code is 1 when a bar is
+missed.
 """
 
 import json
+import operator
 import os
 import socket
 import subprocess
@@ -17,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tools.bench import core_ram
 from tools.broker import Broker
 from tools.loopback import HOST, free_port
 
@@ -34,6 +37,10 @@ ROWS = (
     ("core_bytes_per_message", "B", ("<=", 0), "heap from enqueue to acknowledged, no socket"),
     ("link_bytes_per_message", "B", ("<=", 256), "heap from append to acknowledged, with socket"),
     ("heap_growth_bytes", "B", ("<=", 0), "left after 200,000 messages and a collect"),
+    ("core_mpy_ram_bytes", "B", ("<=", 24576), "32-bit: the code of the running core, as .mpy"),
+    ("core_all_ram_bytes", "B", None, "32-bit: with JSON, the readers and the proofs as well"),
+    ("ring_bytes_per_page", "B", ("<", 24), "32-bit: RAM for each page of a PagedRing, beside it"),
+    ("queue_bytes_per_slot", "B", None, "32-bit: RAM for each slot, beside its payload"),
     ("outage_jitter_ms", "ms", None, "worst lateness of a 100 Hz sampler through outages"),
     ("up_jitter_ms", "ms", None, "the same with the link up"),
 )
@@ -48,6 +55,7 @@ def command() -> None:
             ("throughput", throughput),
             ("append", append),
             ("memory", memory),
+            ("RAM", ram),
             ("jitter", jitter),
         ):
             with console.status(f"measuring {name}"):
@@ -84,6 +92,11 @@ def append(port: int) -> dict[str, object]:
 def memory(port: int) -> dict[str, object]:
     """Bytes of heap."""
     return run("memory", port)
+
+
+def ram(port: int) -> dict[str, object]:
+    """Bytes of RAM on a 32-bit board."""
+    return core_ram.measure()
 
 
 def jitter(port: int) -> dict[str, object]:
@@ -148,7 +161,7 @@ def holds(bar: tuple[str, float] | None, value: object) -> bool:
     """Whether a figure keeps its bar."""
     if bar is None:
         return True
-    return value >= bar[1] if bar[0] == ">=" else value <= bar[1]
+    return {">=": operator.ge, "<=": operator.le, "<": operator.lt}[bar[0]](value, bar[1])
 
 
 def table(figures: dict[str, object]) -> Table:
