@@ -34,14 +34,17 @@ class QueueMachine(Machine):
         first_id=first_ids,
         feeds=st.booleans(),
         now=times_to_begin,
+        pace=st.sampled_from((0, 1, 7, 30)),
     )
-    def make(self, capacity, slot_size, topics, overflow, first_id, feeds, now):
+    def make(self, capacity, slot_size, topics, overflow, first_id, feeds, now, pace):
         self.now = now
+        self.pace = pace
         self.slot_size = slot_size
         self.start(capacity, slot_size, topics, overflow, first_id, int(feeds))
 
     def enqueue(self, size, topic=0, given_as=0, qos=1, priority=1, retained=0, ttl=0):
         size = min(size, self.slot_size)
+        self.now = (self.now + self.pace) % RING
         return self.do("enqueue", topic, size, given_as, qos, priority, retained, ttl, self.now)
 
     @rule(size=st.integers(0, 24), topic=st.integers(0, 2), ttl=ttls, **good)
@@ -95,15 +98,14 @@ class QueueMachine(Machine):
         self.do("expire", self.now)
         assert self.real.rates() == self.model.rates()
 
-    @rule(really=st.integers(0, 3))
-    def clear(self, really):
-        if really == 0:
+    @rule(what=st.integers(0, 7))
+    def seldom(self, what):
+        if what == 0:
             self.do("clear", self.now)
-
-    @rule()
-    def look(self):
-        self.do("print_stats")
-        self.do("dequeue_into_too_small", self.now)
+        if what == 1:
+            self.do("print_stats")
+        if what == 2:
+            self.do("dequeue_into_too_small", self.now)
 
     @precondition(lambda self: len(self.model) < self.model.capacity)
     @rule(priority=st.integers(0, 3), ttl=ttls)

@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 
 from tests_host.core.ring_driver import RingDriver
 from tests_host.models.conftest import examples
@@ -50,6 +50,13 @@ class RingMachine(Machine):
         for n in range(number):
             self.do("append", self.size(size), self.lane(lane), n)
 
+    @rule(lane=lanes, step=st.integers(0, 3), number=st.integers(5, 20))
+    def fill(self, lane, step, number):
+        """Messages of half a page in turn on several lanes."""
+        for _ in range(number):
+            self.do("append", self.size(0.5), self.lane(lane), lane)
+            lane += step
+
     @rule(lane=lanes)
     def append_to_the_last_byte(self, lane):
         """Exactly the room there is in the work page, and then no room is left."""
@@ -59,65 +66,81 @@ class RingMachine(Machine):
             assert self.do("append", room, lane, 7) == 1
             assert self.real.ring.room(lane) == 0
 
-    @rule(size=st.one_of(st.integers(-1, 1), st.just(99)), lane=st.integers(-1, 4))
-    def append_anything(self, size, lane):
-        """Bad sizes, lanes and tags are refused, and all is as it was (R8)."""
-        tag = -1 if size < 0 else 65536 if size == 99 else 0
-        over = max(0, size) if abs(size) < 2 else 0
-        self.do("append", self.largest + over, lane, tag)
-        self.do("reserve", self.largest + size, lane)
-        self.do("commit", size, lane, tag)
+    @rule(
+        what=st.integers(0, 7), lane=st.integers(-1, 4), packet_id=st.sampled_from((0, -1, 65536))
+    )
+    def refused(self, what, lane, packet_id):
+        """Bad sizes, lanes, tags and packet ids are refused, and all is as it was (R8)."""
+        if what == 0:
+            self.do("append", self.largest + 1, self.lane(lane), 0)
+        if what == 1:
+            self.do("reserve", self.largest + 1, self.lane(lane))
+        if what == 2:
+            self.do("reserve", -1, self.lane(lane))
+        if what == 3:
+            self.do("append", 1, self.lane(lane), packet_id or 65537)
+        if what == 4:
+            self.do("append", 1, lane, 0)
+            self.do("commit", 0, lane, 0)
+        if what == 5:
+            self.do("sent", packet_id)
+        if what == 6:
+            self.do("ack", packet_id)
+        if what == 7:
+            self.do("commit", 0, self.lane(lane), packet_id)
 
     @rule(size=sizes, lane=lanes)
     def reserve(self, size, lane):
         self.do("reserve", self.size(size), self.lane(lane))
 
-    @rule(share=st.sampled_from((0, 1, 0.5, 1, 2)), lane=lanes, tag=tags)
-    def commit(self, share, lane, tag):
+    @precondition(lambda self: self.open())
+    @rule(share=st.sampled_from((1, 0, 0.5, 1, 2)), which=lanes, tag=tags)
+    def commit(self, share, which, tag):
         """Nothing, half, all, or more than was reserved."""
-        lane = self.lane(lane)
-        reserved = self.model.lanes[lane].open
-        size = len(reserved[1]) if reserved else 0
+        lane, size = self.open()[which % len(self.open())]
         self.do("commit", size + 1 if share == 2 else int(size * share), lane, tag)
 
-    @rule(lane=lanes)
-    def cancel(self, lane):
-        self.do("cancel", self.lane(lane))
+    @precondition(lambda self: self.open())
+    @rule(which=lanes)
+    def cancel(self, which):
+        self.do("cancel", self.open()[which % len(self.open())][0])
+
+    def open(self):
+        """(lane, size) of the open reservations."""
+        lanes = enumerate(self.model.lanes)
+        return [(n, len(lane.open[1])) for n, lane in lanes if lane.open]
 
     @rule()
     def head(self):
         self.do("head")
 
+    @precondition(lambda self: not self.model.in_flight)
     @rule(packet_id=packet_ids)
     def send(self, packet_id):
         self.do("head")
         self.do("sent", packet_id)
 
-    @rule(packet_id=st.sampled_from((0, -1, 65536, 5)))
-    def send_anything(self, packet_id):
-        self.do("sent", packet_id)
-
-    @rule()
-    def ack(self):
+    @precondition(lambda self: self.model.in_flight)
+    @rule(packet_id=packet_ids)
+    def ack(self, packet_id):
+        """Another id is a stray, unless it is the one; the right one is right once."""
+        self.do("ack", packet_id)
         self.do("ack", self.model.in_flight)
         self.do("head")
 
-    @rule(packet_id=st.one_of(packet_ids, st.sampled_from((0, -1, 65536))))
-    def ack_anything(self, packet_id):
-        self.do("ack", packet_id)
-
-    @rule(number=st.integers(1, 6))
+    @rule(number=st.integers(1, 9))
     def deliver(self, number):
         for n in range(number):
             self.deliver_one(n + 1)
 
     def deliver_one(self, packet_id):
         if self.model.in_flight:
-            self.do("rewind")
+            self.do("ack", self.model.in_flight)
         if self.do("head"):
             self.do("sent", packet_id)
             self.do("ack", packet_id)
 
+    @precondition(lambda self: self.model.pinned)
     @rule()
     def rewind(self):
         self.do("rewind")
