@@ -8,6 +8,7 @@ Nothing is imported before it is asked for, so that a board spends memory only o
 _WHERE = {
     "Clock": "clock",
     "DeliveryWatchdog": "watchdog",
+    "DispatchQueue": "dispatch",
     "Ledger": "ledger",
     "Message": "message",
     "MessageQueue": "message_queue",
