@@ -21,6 +21,11 @@ class Machine(RuleBasedStateMachine):
     make_model: Callable[..., Driver]
     recorder: Callable[[tuple], None] | None = None
 
+    @staticmethod
+    def marks(config: tuple) -> tuple:
+        """What is remarkable in a configuration, for the choice of traces (record.py)."""
+        raise NotImplementedError
+
     def __init__(self):
         super().__init__()
         self.real = self.model = None

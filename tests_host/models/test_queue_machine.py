@@ -26,6 +26,12 @@ class QueueMachine(Machine):
     make_real = QueueDriver
     make_model = QueueModel
 
+    @staticmethod
+    def marks(config):
+        capacity, _, topics, overflow, first_id, feeds = config
+        marks = ("overflow", overflow, min(capacity, 2)), ("id", first_id), ("feeds", feeds)
+        return *marks, ("topics", topics), ("capacity", capacity)
+
     @initialize(
         capacity=st.one_of(st.integers(1, 6), st.sampled_from((10, 20))),
         slot_size=st.integers(1, 24),

@@ -22,6 +22,11 @@ class RingMachine(Machine):
     make_real = RingDriver
     make_model = RingModel
 
+    @staticmethod
+    def marks(config):
+        pages, page_size, lanes, _ = config
+        return ("lanes", lanes, min(pages, 4)), ("page size", page_size)
+
     @initialize(
         pages=st.integers(3, 7),
         page_size=st.sampled_from((64, 65, 71, 96, 255, 256, 300, 65536)),
