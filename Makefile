@@ -13,8 +13,8 @@ ROOT_OPTION := $(if $(filter command line,$(origin ROOT)),--root '$(ROOT)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup mosquitto build deploy repl status vboard demo test bench check lint typecheck \
-	format clean
+.PHONY: help setup mosquitto build deploy repl status vboard demo test soak traces bench check \
+	lint typecheck format clean
 
 help: ## Show this list
 	@echo 'millpond: store-and-forward telemetry. Targets:'
@@ -52,6 +52,12 @@ demo: setup ## Run the whole line through an outage, and account for every item
 
 test: mosquitto ## Run all tests, on CPython and in 64- and 32-bit MicroPython
 	@$(PY) -m pytest $(TESTS)
+
+soak: mosquitto ## Look for faults with SOAK (20) times the examples of the tests, other ones each time
+	@SOAK=$(or $(SOAK),20) $(PY) -m pytest --timeout 0 $(or $(TESTS),tests_host/models)
+
+traces: setup ## Record anew the traces that the tests replay inside MicroPython
+	@PYTHONPATH=lib:tests_host/shims $(PY) -m tests_host.models.record
 
 bench: mosquitto ## Run the benchmarks: a table, and build/bench.json
 	@$(TOOLS) bench

@@ -347,10 +347,11 @@ class MessageQueue(IndexRings):
             self._mortal = False
             for lane in range(_LANES):
                 self._sweep(lane, now)
+        gone = before - self._count
         self.stats.roll(now)
         if self._overflowing and self._count <= self._calm:
             self._end_overflow()
-        return before - self._count
+        return gone
 
     def _sweep(self, lane, now):
         """Drop a lane's expired messages and close up its ring over them, in order."""

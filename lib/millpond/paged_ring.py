@@ -179,9 +179,9 @@ class PagedRing:
 
     def commit(self, n, lane=0, tag=0):
         """Make the first `n` reserved bytes a message. ValueError beyond the reservation (R3)."""
-        work = self._work[lane]
+        work = self._work[lane & 3]
         page = work[_RESERVED]
-        if page == NONE or not 0 <= n <= work[_SIZE] or tag >> 16:
+        if page == NONE or not 0 <= n <= work[_SIZE] or tag >> 16 or lane >> 2:
             self._refuse_commit(n, lane, tag)
         self._make_header(work, n, tag)
         self._view[work[_AT] - _HEADER : work[_AT]] = work[_HEAD]
@@ -195,7 +195,7 @@ class PagedRing:
         self._end_reservation(lane, page)
 
     def _refuse_commit(self, n, lane, tag):
-        if self._work[lane][_RESERVED] == NONE:
+        if lane >> 2 or self._work[lane][_RESERVED] == NONE:
             raise ValueError("lane {}: no open reservation to commit".format(lane))
         if tag >> 16:
             raise ValueError("tag {}: 0 to 65535 expected".format(tag))
@@ -487,6 +487,8 @@ class PagedRing:
             page = self.lists.first[lane]
             if page == NONE and self._work[lane][_COUNT]:
                 page = self._work[lane][_PAGE]
+            elif page != NONE and not self._unread[page]:
+                page = NONE  # all read, and kept for the reservation that is open in it
             if page != NONE and self._born[page] < born:
                 born = self._born[page]
         return self.seconds - born
