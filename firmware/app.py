@@ -23,6 +23,7 @@ from firmware.link import Link
 from firmware.log import Log
 from firmware.network_up import HostNetwork, Wifi, time_of_day
 from firmware.outlet import Outlet
+from firmware.receipts import Receipts
 from firmware.sampler import Sampler
 from firmware.sensors.board import Board
 from firmware.sensors.plant import Plant
@@ -33,7 +34,7 @@ from firmware.watcher import Watcher
 from millpond.batch import make_writer
 from millpond.clock import Clock, add, diff
 from millpond.ledger import Ledger
-from millpond.message import CRITICAL, LOW, QOS_AT_LEAST_ONCE, TopicTable, make_tag
+from millpond.message import CRITICAL, LOW, NORMAL, QOS_AT_LEAST_ONCE, TopicTable, make_tag
 from millpond.message_queue import MessageQueue
 from millpond.packer import Packer
 from millpond.paged_ring import PagedRing
@@ -102,8 +103,9 @@ class App:
     def _make_ring(self):
         c = self.config
         self.ledger = Ledger()
+        self.receipts = Receipts(self.ledger, self.topics, self.clock)
         self.ring = PagedRing(
-            c["ring.bytes"], c["ring.page_bytes"], _LANES, on_drop=self.ledger.lost
+            c["ring.bytes"], c["ring.page_bytes"], _LANES, on_drop=self.receipts.lost
         )
         self.packer = Packer(
             self.queue,
@@ -121,9 +123,10 @@ class App:
             self.topics,
             c["mqtt.ack_timeout_s"],
             c["send.rate_limit"],
-            self.ledger.delivered,
+            self.receipts.delivered,
             self.packer.prepare,
         )
+        self.receipts.hand_to(self.packer, self._poll)
 
     def _make_samplers(self):
         samplers = []
@@ -240,9 +243,12 @@ class App:
         if self.config["log.status_s"]:
             add("status", self._log_status, _SLACK_MS)
 
+    def _poll(self):
+        self.packer.poll(self.clock.now(), self.uplink.is_up(), _PACK_LIMIT)
+
     def _pack_now(self):
         """Bring what the intake holds to the ring, and send what may be sent."""
-        self.packer.poll(self.clock.now(), self.uplink.is_up(), _PACK_LIMIT)
+        self._poll()
         self.uplink.kick()
 
     async def _pack(self, beat):
@@ -250,6 +256,7 @@ class App:
         expired_at = self.clock.now()
         while True:
             beat()
+            self.receipts.work()
             self._pack_now()
             now = self.clock.now()
             self.ring.seconds = self.clock.seconds
@@ -327,6 +334,32 @@ class App:
 
     def _on_stray_exception(self, loop, context):
         self.log.exception("stray task", context["exception"])
+
+    def publish(
+        self,
+        topic,
+        payload,
+        priority=NORMAL,
+        on_complete=None,
+        qos=QOS_AT_LEAST_ONCE,
+        retained=False,
+    ):
+        """Publish a message of the application's own; its id, or 0 when it was refused.
+
+        Without `on_complete` it goes through the intake, like a reading. With it the message goes
+        to the ring, and `on_complete(payload, result, reason, None)` is called once: SUCCESS when
+        it was acknowledged, ERROR with the reason when it was dropped, TIMEOUT after an hour,
+        CANCELLED at `close` (results of `millpond.dispatch`, S8). At most 16 of them can be on
+        their way. ValueError names what is wrong with topic, payload, priority or QoS.
+        """
+        if on_complete:
+            return self.receipts.publish(topic, payload, priority, qos, retained, on_complete)
+        now = self.clock.now()
+        return self.queue.enqueue(topic, payload, qos, priority, retained, 0, now)
+
+    def close(self):
+        """Shut down for good: tell whoever waits for a receipt that it is CANCELLED."""
+        self.receipts.close()
 
     def stop_sensors(self):
         """Read no sensor from now on, while what was read is still delivered."""

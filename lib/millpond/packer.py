@@ -103,18 +103,34 @@ class Packer:
         False when the ring refused it, which is counted as an item lost. ValueError as for
         `PagedRing.append`; nothing is counted then.
         """
+        if self.try_put(payload, lane, tag):
+            return True
+        # There is no room, which the ring counts only here.
+        self._ring.append(payload, lane, tag)
+        self._ledger.items_taken += 1
+        self._ledger.lose(lane, REFUSED)
+        return False
+
+    def check(self, size, lane):
+        """ValueError unless a message of `size` bytes may be put on `lane`."""
         if not 0 <= lane < _LANES:
             raise ValueError("lane {}: 0 to {} expected".format(lane, _LANES - 1))
+        if size > self._ring.page_payload:
+            raise ValueError(
+                "message of {} bytes: a page holds at most {}".format(size, self._ring.page_payload)
+            )
+
+    def try_put(self, payload, lane, tag):
+        """As `put`, but where the payload stands in the ring, or 0 with nothing counted."""
+        size = len(payload)
+        self.check(size, lane)
         self._close(lane)
-        ring = self._ring
-        # Room is made first, so that `append` counts a refusal only where nothing helped.
-        if self._reserve(len(payload), lane):
-            ring.cancel(lane)
-        stored = ring.append(payload, lane, tag)
-        self._ledger.items_taken += 1
-        if not stored:
-            self._ledger.lose(lane, REFUSED)
-        return stored
+        at = self._reserve(size, lane)
+        if at:
+            self._ring.cancel(lane)
+            self._ring.append(payload, lane, tag)
+            self._ledger.items_taken += 1
+        return at
 
     def flush(self):
         """Close every open batch, so that it can be sent."""

@@ -41,6 +41,7 @@ ROWS = (
     ("core_all_ram_bytes", "B", None, "32-bit: with JSON, the readers and the proofs as well"),
     ("ring_bytes_per_page", "B", ("<", 24), "32-bit: RAM for each page of a PagedRing, beside it"),
     ("queue_bytes_per_slot", "B", None, "32-bit: RAM for each slot, beside its payload"),
+    ("cost_growth", "", ("<=", 1.3), "cost of an operation, 30,000 or 1,000 held over 10 held"),
     ("outage_jitter_ms", "ms", None, "worst lateness of a 100 Hz sampler through outages"),
     ("up_jitter_ms", "ms", None, "the same with the link up"),
 )
@@ -56,6 +57,7 @@ def command() -> None:
             ("append", append),
             ("memory", memory),
             ("RAM", ram),
+            ("cost", cost),
             ("jitter", jitter),
         ):
             with console.status(f"measuring {name}"):
@@ -99,6 +101,13 @@ def ram(port: int) -> dict[str, object]:
     return core_ram.measure()
 
 
+def cost(port: int) -> dict[str, object]:
+    """The worst growth of any operation's cost with the number of messages held."""
+    costs = run("cost", port, heap="64M")
+    growth = max(max(more) / least for least, *more in costs.values())
+    return {"cost_growth": round(growth, 2), "cost_ns": costs}
+
+
 def jitter(port: int) -> dict[str, object]:
     """Lateness with the link up, and the worst of its outages."""
     with full_listener() as gone, silent_listener() as silent:
@@ -111,11 +120,11 @@ def jitter(port: int) -> dict[str, object]:
     }
 
 
-def run(script: str, *ports: int) -> dict:
+def run(script: str, *ports: int, heap: str = "4M") -> dict:
     """Run one script of `inside`; the object it printed last."""
     micropython = os.environ.get("MICROPYTHON", str(ROOT / ".venv" / "bin" / "micropython"))
     path = [".frozen", str(ROOT / "lib"), str(ROOT), str(ROOT / ".deps")]
-    command = [micropython, "-X", "heapsize=4M", f"tools/bench/inside/{script}.py", HOST]
+    command = [micropython, "-X", f"heapsize={heap}", f"tools/bench/inside/{script}.py", HOST]
     done = subprocess.run(
         [*command, *map(str, ports)],
         cwd=ROOT,
