@@ -99,7 +99,7 @@ class Dispatch:
 
 
 def least_ns(subjects):
-    """The least time one call took of each, in ns; they take turns, to share the machine's moods."""
+    """The least time one call took of each, in ns; by turns, for the machine's moods."""
     least = [1 << 29] * len(subjects)
     for _ in range(_RUNS):
         for i in range(len(subjects)):
