@@ -21,6 +21,7 @@ from micropython import const
 from millpond.batch import restamp
 from millpond.clock import diff
 from millpond.ledger import MALFORMED, REFUSED, TOO_LARGE
+from millpond.limits import within
 from millpond.message import QOS_AT_LEAST_ONCE, TAG_BATCH, TAG_UNSTAMPED, make_tag
 from millpond.reading import is_record
 
@@ -62,11 +63,9 @@ class Packer:
         max_age_ms=5000,
     ):
         if ring.lanes != _LANES:
-            raise ValueError("ring of {} lanes: {} expected".format(ring.lanes, _LANES))
-        if not 1 <= max_readings <= _MAX_READINGS:
-            raise ValueError("max_readings {}: 1 to 65535 expected".format(max_readings))
-        if not 0 <= max_age_ms <= _MAX_AGE_MS:
-            raise ValueError("max_age_ms {}: 0 to {} expected".format(max_age_ms, _MAX_AGE_MS))
+            raise ValueError("ring of {} lanes: 4 expected".format(ring.lanes))
+        within("max_readings", max_readings, _MAX_READINGS, 1)
+        within("max_age_ms", max_age_ms, _MAX_AGE_MS)
         self._queue = queue
         self._ring = ring
         self._clock = clock
@@ -103,8 +102,7 @@ class Packer:
         False when the ring refused it, which is counted as an item lost. ValueError as for
         `PagedRing.append`; nothing is counted then.
         """
-        if not 0 <= lane < _LANES:
-            raise ValueError("lane {}: 0 to {} expected".format(lane, _LANES - 1))
+        within("lane", lane, _LANES - 1)
         self._close(lane)
         ring = self._ring
         # Room is made first, so that `append` counts a refusal only where nothing helped.
