@@ -39,6 +39,7 @@ ROWS = (
     ("heap_growth_bytes", "B", ("<=", 0), "left after 200,000 messages and a collect"),
     ("core_mpy_ram_bytes", "B", ("<=", 24576), "32-bit: the code of the running core, as .mpy"),
     ("core_all_ram_bytes", "B", None, "32-bit: with JSON, the readers and the proofs as well"),
+    ("core_romfs_percent", "%", None, "64-bit: the same out of a ROMFS, over that out of files"),
     ("ring_bytes_per_page", "B", ("<", 24), "32-bit: RAM for each page of a PagedRing, beside it"),
     ("queue_bytes_per_slot", "B", None, "32-bit: RAM for each slot, beside its payload"),
     ("outage_jitter_ms", "ms", None, "worst lateness of a 100 Hz sampler through outages"),
