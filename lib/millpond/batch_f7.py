@@ -15,6 +15,7 @@ The strict reader is `batch_reader`.
 
 from micropython import const
 
+from millpond.limits import within
 from millpond.reading import KIND_SIZES, RECORD_HEAD, UNIX_FROM
 
 MAGIC = const(0xF7)
@@ -34,10 +35,8 @@ class F7Writer:
     """
 
     def __init__(self, device_type, serial):
-        if not 0 <= device_type <= 65535:
-            raise ValueError("device type {}: 0 to 65535 expected".format(device_type))
-        if not 0 <= serial <= 4294967295:
-            raise ValueError("serial {}: 0 to 4294967295 expected".format(serial))
+        within("device type", device_type, 65535)
+        within("serial", serial, 4294967295)
         self._device = device_type.to_bytes(2, "big") + serial.to_bytes(4, "big")
         self._buf = bytearray()
         self.at = self._pos = self._limit = 0

@@ -15,6 +15,8 @@ seconds since the start, which a reader knows by its being below UNKNOWN_BELOW.
 
 from micropython import const
 
+from millpond.limits import within
+
 _MASK = const(0x3FFFFFFF)
 _HALF = const(0x20000000)
 _EPOCH_2000 = const(946684800)
@@ -87,8 +89,7 @@ class Clock:
 
         The bounds keep out what a failed time server answers (0, or the epoch of 1900).
         """
-        if not is_plausible(unix):
-            raise ValueError("Unix time {}: {} to {} expected".format(unix, EARLIEST, LATEST - 1))
+        within("Unix time", unix, LATEST - 1, EARLIEST)
         self.now()
         start = unix - self.seconds
         self._start_high = start >> 16

@@ -30,6 +30,8 @@ from array import array
 
 from micropython import const
 
+from millpond.limits import within
+
 SUCCESS = const(0)
 ERROR = const(1)
 RETRYABLE_ERROR = const(2)
@@ -295,5 +297,4 @@ class DispatchQueue:
 def _number(name, value, low=0, high=_MAX):
     if type(value) is not int:
         raise TypeError("{} {!r}: a whole number expected".format(name, value))
-    if not low <= value <= high:
-        raise ValueError("{} {}: {} to {} expected".format(name, value, low, high))
+    within(name, value, high, low)

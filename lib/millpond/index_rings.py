@@ -11,6 +11,8 @@ from array import array
 
 from micropython import const
 
+from millpond.limits import within
+
 _LANES = const(4)
 _MAX_CAPACITY = const(65535)
 
@@ -19,8 +21,7 @@ class IndexRings:
     """Four rings for up to `capacity` (1 to 65,535) messages: the order in a MessageQueue."""
 
     def __init__(self, capacity):
-        if not 1 <= capacity <= _MAX_CAPACITY:
-            raise ValueError("capacity {}: 1 to {} expected".format(capacity, _MAX_CAPACITY))
+        within("capacity", capacity, _MAX_CAPACITY, 1)
         self.capacity = capacity
         self._rings = [array("H", [0] * capacity) for _ in range(_LANES)]
         self._heads = [0] * _LANES

@@ -8,6 +8,8 @@ payload is.
 
 from micropython import const
 
+from millpond.limits import within
+
 QOS_AT_MOST_ONCE = const(0)
 QOS_AT_LEAST_ONCE = const(1)
 QOS_EXACTLY_ONCE = const(2)
@@ -36,10 +38,9 @@ class ProtocolError(Exception):
 
 def make_tag(topic_index, qos, retained):
     """The 16-bit tag of a message (R2); add TAG_BATCH or TAG_UNSTAMPED with `|`."""
-    if not 0 <= topic_index < MAX_TOPICS:
-        raise ValueError("topic index {}: 0 to {} expected".format(topic_index, MAX_TOPICS - 1))
-    if not 0 <= qos <= QOS_EXACTLY_ONCE:
-        raise ValueError("QoS {}: 0, 1 or 2 expected".format(qos))
+    if topic_index >> 8 or not 0 <= qos <= QOS_EXACTLY_ONCE:
+        within("topic index", topic_index, MAX_TOPICS - 1)
+        within("QoS", qos, QOS_EXACTLY_ONCE)
     tag = topic_index | qos << TAG_QOS_SHIFT
     return tag | TAG_RETAINED if retained else tag
 
@@ -53,8 +54,7 @@ class Message:
     """
 
     def __init__(self, slot_size):
-        if not 1 <= slot_size <= MAX_SLOT_SIZE:
-            raise ValueError("slot size {}: 1 to {} expected".format(slot_size, MAX_SLOT_SIZE))
+        within("slot size", slot_size, MAX_SLOT_SIZE, 1)
         self.id = 0
         self.topic = ""
         self.topic_index = 0
@@ -75,9 +75,7 @@ def encode_topic(topic):
         raise TypeError("topic {!r}: text expected".format(topic))
     encoded = topic.encode()
     if not 1 <= len(encoded) <= MAX_TOPIC_BYTES:
-        raise ValueError(
-            "topic of {} bytes: 1 to {} expected".format(len(encoded), MAX_TOPIC_BYTES)
-        )
+        raise ValueError("topic of {} bytes: 1 to 65535 expected".format(len(encoded)))
     for forbidden in "+#\0":
         if forbidden in topic:
             raise ValueError("topic {!r}: {!r} is not allowed in it".format(topic, forbidden))
@@ -92,8 +90,7 @@ class TopicTable:
     """
 
     def __init__(self, capacity=16):
-        if not 1 <= capacity <= MAX_TOPICS:
-            raise ValueError("topic table of {}: 1 to {} expected".format(capacity, MAX_TOPICS))
+        within("topic table of", capacity, MAX_TOPICS, 1)
         self.capacity = capacity
         self._texts = []
         self._encoded = []

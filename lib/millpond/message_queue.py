@@ -28,6 +28,7 @@ from micropython import const
 
 from millpond.clock import add, diff
 from millpond.index_rings import IndexRings
+from millpond.limits import within
 from millpond.message import MAX_SLOT_SIZE, NORMAL, TopicTable
 from millpond.queue_stats import CLEARED, DISPLACED, EXPIRED, REFUSED, QueueStats
 
@@ -78,12 +79,10 @@ class MessageQueue(IndexRings):
         self, capacity, slot_size=64, topics=None, overflow="displace", log=None, first_id=1
     ):
         super().__init__(capacity)
-        if not 1 <= slot_size <= MAX_SLOT_SIZE:
-            raise ValueError("slot size {}: 1 to {} expected".format(slot_size, MAX_SLOT_SIZE))
+        within("slot size", slot_size, MAX_SLOT_SIZE, 1)
         if overflow not in OVERFLOWS:
             raise ValueError("overflow {!r}: one of {} expected".format(overflow, OVERFLOWS))
-        if not 1 <= first_id <= _MAX_ID:
-            raise ValueError("first id {}: 1 to {} expected".format(first_id, _MAX_ID))
+        within("first id", first_id, _MAX_ID, 1)
         self.slot_size = slot_size
         if not isinstance(topics, TopicTable):
             topics = TopicTable(16 if topics is None else topics)

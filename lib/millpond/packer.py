@@ -21,6 +21,7 @@ from micropython import const
 from millpond.batch import restamp
 from millpond.clock import diff
 from millpond.ledger import MALFORMED, REFUSED, TOO_LARGE
+from millpond.limits import within
 from millpond.message import QOS_AT_LEAST_ONCE, TAG_BATCH, TAG_UNSTAMPED, make_tag
 from millpond.reading import is_record
 
@@ -62,11 +63,9 @@ class Packer:
         max_age_ms=5000,
     ):
         if ring.lanes != _LANES:
-            raise ValueError("ring of {} lanes: {} expected".format(ring.lanes, _LANES))
-        if not 1 <= max_readings <= _MAX_READINGS:
-            raise ValueError("max_readings {}: 1 to 65535 expected".format(max_readings))
-        if not 0 <= max_age_ms <= _MAX_AGE_MS:
-            raise ValueError("max_age_ms {}: 0 to {} expected".format(max_age_ms, _MAX_AGE_MS))
+            raise ValueError("ring of {} lanes: 4 expected".format(ring.lanes))
+        within("max_readings", max_readings, _MAX_READINGS, 1)
+        within("max_age_ms", max_age_ms, _MAX_AGE_MS)
         self._queue = queue
         self._ring = ring
         self._clock = clock
@@ -113,8 +112,7 @@ class Packer:
 
     def check(self, size, lane):
         """ValueError unless a message of `size` bytes may be put on `lane`."""
-        if not 0 <= lane < _LANES:
-            raise ValueError("lane {}: 0 to {} expected".format(lane, _LANES - 1))
+        within("lane", lane, _LANES - 1)
         if size > self._ring.page_payload:
             raise ValueError(
                 "message of {} bytes: a page holds at most {}".format(size, self._ring.page_payload)

@@ -34,6 +34,7 @@ from array import array
 
 from micropython import const
 
+from millpond.limits import within
 from millpond.page_lists import NONE, PageLists
 
 _HEADER = const(8)
@@ -42,6 +43,7 @@ _MIN_PAGE_SIZE = const(64)
 _MAX_PAGE_SIZE = const(65536)
 _MAX_PACKET_ID = const(65535)
 _MAX_LANES = const(4)
+_MAX_TAG = const(65535)
 
 # What a lane's state list holds:
 _AT = const(0)  # where the next payload would start in the buffer; its header lies before it
@@ -71,15 +73,13 @@ class PagedRing:
     """
 
     def __init__(self, size, page_size=4096, lanes=1, *, on_drop=None):
-        if not _MIN_PAGE_SIZE <= page_size <= _MAX_PAGE_SIZE:
-            raise ValueError("page_size {}: 64 to 65536 expected".format(page_size))
+        within("page_size", page_size, _MAX_PAGE_SIZE, _MIN_PAGE_SIZE)
         pages = size // page_size
         if not _MIN_PAGES <= pages < NONE:
             raise ValueError(
                 "size {}: 3 to 65534 pages of {} bytes expected".format(size, page_size)
             )
-        if not 1 <= lanes <= _MAX_LANES:
-            raise ValueError("lanes {}: 1 to 4 expected".format(lanes))
+        within("lanes", lanes, _MAX_LANES, 1)
         self.pages = pages
         self.page_size = page_size
         self.page_payload = page_size - _HEADER
@@ -197,8 +197,7 @@ class PagedRing:
     def _refuse_commit(self, n, lane, tag):
         if lane >> 2 or self._work[lane][_RESERVED] == NONE:
             raise ValueError("lane {}: no open reservation to commit".format(lane))
-        if tag >> 16:
-            raise ValueError("tag {}: 0 to 65535 expected".format(tag))
+        within("tag", tag, _MAX_TAG)
         reserved = self._work[lane][_SIZE]
         raise ValueError("commit of {} bytes: {} are reserved".format(n, reserved))
 
@@ -221,14 +220,13 @@ class PagedRing:
             self.lists.release(page)
 
     def _check_message(self, size, lane, tag):
-        if not 0 <= lane < self.lanes:
-            raise ValueError("lane {}: 0 to {} expected".format(lane, self.lanes - 1))
+        if not 0 <= lane < self.lanes or tag >> 16:
+            within("lane", lane, self.lanes - 1)
+            within("tag", tag, _MAX_TAG)
         if not 0 <= size <= self.page_payload:
             raise ValueError(
                 "message of {} bytes: a page holds at most {}".format(size, self.page_payload)
             )
-        if tag >> 16:
-            raise ValueError("tag {}: 0 to 65535 expected".format(tag))
         if self._work[lane][_RESERVED] != NONE:
             raise ValueError("lane {}: its reservation is still open".format(lane))
 
@@ -378,12 +376,11 @@ class PagedRing:
     def _refuse_flight(self, packet_id):
         if self.in_flight:
             raise ValueError("packet id {}: {} is in flight".format(packet_id, self.in_flight))
-        raise ValueError("packet id {}: 1 to 65535 expected".format(packet_id))
+        within("packet id", packet_id, _MAX_PACKET_ID, 1)
 
     def retag(self, tag):
         """Give the head another tag (16 bits), such as one without the unstamped mark."""
-        if tag >> 16:
-            raise ValueError("tag {}: 0 to 65535 expected".format(tag))
+        within("tag", tag, _MAX_TAG)
         at = self.head_at
         self.buffer[at - 6] = tag >> 8
         self.buffer[at - 5] = tag & 0xFF

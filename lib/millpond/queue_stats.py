@@ -30,14 +30,19 @@ _COUNTERS = const(7)
 _PLACES = const(10)
 
 
-def _total(place):
-    """A read-only attribute: a counter of the tally with what was carried from it."""
-    return property(lambda stats: stats._carried[place] * _CARRY + stats._tally[place])
-
-
-def _figure(place):
-    """A read-only attribute: a figure of the tally as it stands."""
-    return property(lambda stats: stats._tally[place])
+# The figures by name, each at its place.
+_NAMES = (
+    "enqueued",
+    "dequeued",
+    "refused",
+    "displaced",
+    "expired",
+    "cleared",
+    "waited_ms",
+    "last_wait_ms",
+    "max_wait_ms",
+    "high_water",
+)
 
 
 class QueueStats:
@@ -49,17 +54,6 @@ class QueueStats:
     `last_wait_ms` and `max_wait_ms` are that of the last one and the longest.
     """
 
-    enqueued = _total(_ENQUEUED)
-    dequeued = _total(_DEQUEUED)
-    refused = _total(REFUSED)
-    displaced = _total(DISPLACED)
-    expired = _total(EXPIRED)
-    cleared = _total(CLEARED)
-    waited_ms = _total(_WAITED)
-    last_wait_ms = _figure(_LAST_WAIT)
-    max_wait_ms = _figure(_MAX_WAIT)
-    high_water = _figure(_HIGH_WATER)
-
     def __init__(self):
         self._tally = [0] * _PLACES
         self._carried = [0] * _COUNTERS
@@ -67,6 +61,13 @@ class QueueStats:
         self._window_dequeued = 0
         self._rate_dequeued = 0
         self._rate_ms = 1
+
+    def __getattr__(self, name):
+        if name not in _NAMES:
+            raise AttributeError(name)
+        place = _NAMES.index(name)
+        carried = self._carried[place] * _CARRY if place < _COUNTERS else 0
+        return carried + self._tally[place]
 
     @property
     def dropped(self):

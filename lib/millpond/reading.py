@@ -16,7 +16,7 @@ from struct import pack_into, unpack_from
 
 from micropython import const
 
-from millpond.clock import UNKNOWN_BELOW
+from millpond.limits import within
 
 BOOL = const(0)
 INT8 = const(1)
@@ -36,6 +36,7 @@ RECORD_HEAD = const(9)
 # The first byte of a timestamp: below this it is in seconds since the start, else in Unix time.
 UNIX_FROM = const(0x3C)
 
+_MAX_SECONDS = const(999999999)  # below the Unix times that a clock can know
 _FLOAT_MAX = unpack_from(">f", b"\x7f\x7f\xff\xff")[0]
 _INFINITIES = (float("inf"), float("-inf"))
 LOWEST = (0, -128, 0, -32768, 0, -2147483648, 0, -_FLOAT_MAX)
@@ -61,14 +62,11 @@ def pack_reading(buf, at, tag_id, kind, value, seconds, status=0):
     whole seconds since the start. ValueError (out of range, no room) or TypeError names the value
     and the limit; `buf` is unchanged then.
     """
-    if not 0 <= tag_id <= 65535:
-        raise ValueError("tag id {}: 0 to 65535 expected".format(tag_id))
-    if not 0 <= kind <= FLOAT32:
-        raise ValueError("kind {}: 0 to 7 expected".format(kind))
-    if not 0 <= status <= 255:
-        raise ValueError("status {}: 0 to 255 expected".format(status))
-    if not 0 <= seconds < UNKNOWN_BELOW:
-        raise ValueError("seconds {}: 0 to 999999999 expected".format(seconds))
+    if tag_id >> 16 or kind >> 3 or status >> 8 or not 0 <= seconds <= _MAX_SECONDS:
+        within("tag id", tag_id, 65535)
+        within("kind", kind, FLOAT32)
+        within("status", status, 255)
+        within("seconds", seconds, _MAX_SECONDS)
     if at < 0 or _checked_length(kind, value, status) + at > len(buf):
         status = _checked_length(kind, value, status)
         _refuse_room(buf, at, status)

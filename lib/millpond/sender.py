@@ -24,6 +24,7 @@ Whoever owns the link calls `next` after every append, acknowledgement and conne
 from micropython import const
 
 from millpond.clock import add, diff
+from millpond.limits import within
 from millpond.message import (
     TAG_QOS_MASK,
     TAG_QOS_SHIFT,
@@ -63,10 +64,8 @@ class Sender:
     def __init__(
         self, ring, topics, ack_timeout_s=20, rate_limit=0, on_delivered=None, prepare=None
     ):
-        if not 1 <= ack_timeout_s <= _MAX_TIMEOUT_S:
-            raise ValueError("ack_timeout_s {}: 1 to 86400 expected".format(ack_timeout_s))
-        if not 0 <= rate_limit <= _MAX_RATE:
-            raise ValueError("rate_limit {}: 0 to 1000 a second expected".format(rate_limit))
+        within("ack_timeout_s", ack_timeout_s, _MAX_TIMEOUT_S, 1)
+        within("rate_limit", rate_limit, _MAX_RATE)
         self._ring = ring
         self._topics = topics
         self.ack_timeout_s = ack_timeout_s

@@ -13,6 +13,7 @@ The span is in elapsed milliseconds, so neither a step of the wall clock nor the
 from micropython import const
 
 from millpond.clock import diff
+from millpond.limits import within
 
 _MAX_TIMEOUT_S = const(86400)
 
@@ -21,8 +22,7 @@ class DeliveryWatchdog:
     """Fires when nothing was delivered for `timeout_s` seconds although something is pending."""
 
     def __init__(self, timeout_s=120, now=0):
-        if not 1 <= timeout_s <= _MAX_TIMEOUT_S:
-            raise ValueError("timeout_s {}: 1 to 86400 expected".format(timeout_s))
+        within("timeout_s", timeout_s, _MAX_TIMEOUT_S, 1)
         self._timeout_ms = 1000 * timeout_s
         self._well = now
         self._progress = 0

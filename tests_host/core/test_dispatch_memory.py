@@ -2,8 +2,7 @@
 
 from millpond.dispatch import ERROR, RETRYABLE_ERROR, SUCCESS, DispatchQueue
 from tests_host.core.dispatch_kit import check
-from tests_host.core.queue_kit import leaves_the_heap_alone
-from tests_host.kit import no_alloc
+from tests_host.kit import leaves_the_heap_alone, no_alloc
 
 TOP = (1 << 30) - 1
 

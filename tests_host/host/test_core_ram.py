@@ -13,4 +13,5 @@ def test_a_page_costs_less_than_24_bytes_and_every_figure_has_its_row():
     assert not bench.holds(bars["ring_bytes_per_page"], 24)
     # A slot has a header of 16 bytes, a memoryview of 16, and its places in lists and rings.
     assert 32 < figures["queue_bytes_per_slot"] < 64
+    assert 20 < figures["core_romfs_percent"] < 80
     assert 10000 < figures["core_mpy_ram_bytes"] <= figures["core_all_ram_bytes"]

@@ -39,6 +39,7 @@ ROWS = (
     ("heap_growth_bytes", "B", ("<=", 0), "left after 200,000 messages and a collect"),
     ("core_mpy_ram_bytes", "B", ("<=", 24576), "32-bit: the code of the running core, as .mpy"),
     ("core_all_ram_bytes", "B", None, "32-bit: with JSON, the readers and the proofs as well"),
+    ("core_romfs_percent", "%", None, "64-bit: the same out of a ROMFS, over that out of files"),
     ("ring_bytes_per_page", "B", ("<", 24), "32-bit: RAM for each page of a PagedRing, beside it"),
     ("queue_bytes_per_slot", "B", None, "32-bit: RAM for each slot, beside its payload"),
     ("cost_growth", "", ("<=", 1.3), "cost of an operation, 30,000 or 1,000 held over 10 held"),

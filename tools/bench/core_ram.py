@@ -3,9 +3,15 @@
 Measured inside 32-bit MicroPython, between steps, where the collector has run. RUNNING is what a
 board has loaded while the line runs with 0xF7 batches; the rest of the core (JSON, the readers,
 the proofs) comes only when somebody asks for it.
+
+What a ROMFS spares is measured on the 64-bit unix port, for the 32-bit build has no ROMFS: there
+bytecode, texts and names stay in the image, which on a board is flash.
 """
 
 import json
+import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -23,6 +29,23 @@ make_writer("f7", 1, 1)
 """
 _ALL = "\n".join(f"import millpond.{path.stem}" for path in sorted((LIB / "millpond").glob("*.py")))
 _BEFORE = "import array, gc, json, struct, sys; sys.path.insert(0, '/lib'); used = [0] * 8"
+_FROM_FILES_OR_ROMFS = f"""
+import array, gc, json, struct, sys, vfs
+path = sys.argv[1]
+if path.endswith(".img"):
+    with open(path, "rb") as file:
+        image = file.read()
+    vfs.mount(vfs.VfsRom(image), "/rom")
+    path = "/rom"
+sys.path.insert(0, path)
+for _ in range(2):
+    gc.collect()
+used = gc.mem_alloc()
+{RUNNING}
+for _ in range(2):
+    gc.collect()
+print(gc.mem_alloc() - used)
+"""
 _BYTES = 64
 _FEW = 100
 _MANY = 1100
@@ -36,6 +59,7 @@ def measure() -> dict[str, float]:
     steps = [_BEFORE, *_noted("", RUNNING, *made, "store = None\n" + _ALL)]
     with tempfile.TemporaryDirectory() as folder:
         compile_core(Path(folder))
+        percent = romfs_percent(Path(folder))
         python = MicroPython32()
         try:
             used = json.loads(python.run({Path(folder): "/lib"}, [*steps, "print(used)"]))
@@ -45,6 +69,7 @@ def measure() -> dict[str, float]:
     return {
         "core_mpy_ram_bytes": used[1] - used[0],
         "core_all_ram_bytes": used[6] - used[0],
+        "core_romfs_percent": percent,
         "ring_bytes_per_page": round((used[3] - used[2]) / items - _BYTES, 1),
         "queue_bytes_per_slot": round((used[5] - used[4]) / items - _BYTES, 1),
     }
@@ -59,6 +84,23 @@ def compile_core(folder: Path) -> None:
         problem = compile_file(path, name.as_posix(), out)
         if problem:
             raise BuildError(problem)
+
+
+def romfs_percent(folder: Path) -> int:
+    """The RAM that the running core takes out of a ROMFS, in percent of that out of files."""
+    with tempfile.TemporaryDirectory() as place:
+        image = Path(place, "core.img")
+        build = ("romfs", "--no-mpy", "--output", image, "build", folder)
+        subprocess.run([sys.executable, "-m", "mpremote", *build], check=True, capture_output=True)
+        script = Path(place, "load.py")
+        script.write_text(_FROM_FILES_OR_ROMFS)
+        return round(100 * _loaded(script, image) / _loaded(script, folder))
+
+
+def _loaded(script: Path, source: Path) -> int:
+    micropython = os.environ.get("MICROPYTHON", str(PROJECT / ".venv" / "bin" / "micropython"))
+    done = subprocess.run([micropython, script, source], check=True, capture_output=True)
+    return int(done.stdout)
 
 
 def _noted(*steps: str) -> list[str]:
