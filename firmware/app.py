@@ -91,7 +91,9 @@ class App:
             self.log.warning,
         )
         self.ledger = Ledger()
-        self.ring = PagedRing(c["ring.bytes"], c["ring.page_bytes"], _LANES, self.ledger.lost)
+        self.ring = PagedRing(
+            c["ring.bytes"], c["ring.page_bytes"], _LANES, on_drop=self.ledger.lost
+        )
         data_topic = topics.index(self._topic("data"))
         alert_topic = topics.index(self._topic("alert"))
         self.packer = Packer(

@@ -207,7 +207,9 @@ def test_R3_cancelled_reservation_frees_a_page_already_read():
 
 def test_R4_full_ring_steals_the_oldest_page_and_counts():
     lost = []
-    ring = PagedRing(192, 64, 1, lambda at, n, tag, lane, why: lost.append((n, tag, lane, why)))
+    ring = PagedRing(
+        192, 64, 1, on_drop=lambda at, n, tag, lane, why: lost.append((n, tag, lane, why))
+    )
     for n in range(5):
         assert ring.append(numbered(n, 20 + n), 0, n)
     assert ring.stolen == [0]
@@ -391,7 +393,7 @@ def test_R7_acknowledgement_after_rewind_is_foreign():
 
 def test_drop_sets_the_head_aside_and_counts():
     lost = []
-    ring = PagedRing(256, 64, 1, lambda at, n, tag, lane, why: lost.append((n, why)))
+    ring = PagedRing(256, 64, 1, on_drop=lambda at, n, tag, lane, why: lost.append((n, why)))
     assert not ring.drop("poison")
     ring.append(b"bad")
     ring.append(b"good")
@@ -514,7 +516,7 @@ def run_against_model(pages, page_size, lanes, seed, steps):
         taken[lane] += 1
         model.lose(lane, bytes(ring.buffer[at : at + length]))
 
-    ring = PagedRing(pages * page_size, page_size, lanes, on_drop)
+    ring = PagedRing(pages * page_size, page_size, lanes, on_drop=on_drop)
     state = seed
     open_at = [None] * lanes
     refused = 0

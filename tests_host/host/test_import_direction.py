@@ -16,7 +16,7 @@ FORBIDDEN = {
 
 # Each module of the core stands on a floor and imports only from floors below its own.
 FLOORS = (
-    {"clock", "dispatch", "message", "page_lists", "index_rings"},
+    {"clock", "dispatch", "guard", "message", "page_lists", "index_rings"},
     {"queue_stats", "reading", "ring_check"},
     {"batch_f7", "batch_json", "paged_ring", "message_queue", "watchdog"},
     {"batch", "health", "sender"},

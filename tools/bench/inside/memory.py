@@ -34,7 +34,7 @@ class Core:
         clock.set_unix(1767225600)
         ledger = Ledger()
         self.queue = MessageQueue(64, 96, topics)
-        self.ring = PagedRing(49152, 4096, 4, ledger.lost)
+        self.ring = PagedRing(49152, 4096, 4, on_drop=ledger.lost)
         self.packer = Packer(
             self.queue, self.ring, clock, ledger, lambda: F7Writer(1, 1), self.data, 1, 50, 0
         )

@@ -40,7 +40,7 @@ class Line:
         self._topic = topics.index(TOPIC)
         self.tag = make_tag(self._topic, 1, False)
         ledger = Ledger()
-        self.ring = PagedRing(49152, 4096, 4, ledger.lost)
+        self.ring = PagedRing(49152, 4096, 4, on_drop=ledger.lost)
         self.queue = MessageQueue(64, 96, topics)
         self.packer = Packer(
             self.queue, self.ring, clock, ledger, lambda: F7Writer(1, 1), "bench/readings"
