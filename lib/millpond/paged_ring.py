@@ -582,6 +582,10 @@ class PagedRing:
         """Messages unread in a used page."""
         return self._unread[page]
 
+    def born(self, page):
+        """When a page in use was begun, in `seconds`."""
+        return self._born[page]
+
     def span(self, page):
         """Where the unread part of a used page begins and ends in `buffer`."""
         start = page * self.page_size
