@@ -142,7 +142,7 @@ class PagedRing:
         from millpond.guard import Guard
 
         guard = Guard(lock)
-        inside = {name: _refuse_call for name in _CHANGES}
+        inside: dict = {name: _refuse_call for name in _CHANGES}
         inside["append"] = self._refuse_append
         guard.cover(self, inside)
         self.head = guard.locked(self._pin_head)
