@@ -107,6 +107,8 @@ class App:
         self.ring = PagedRing(
             c["ring.bytes"], c["ring.page_bytes"], _LANES, on_drop=self.receipts.lost
         )
+        for lane in range(_LANES):
+            self.ring.max_age_s[lane] = c["ring.max_age_s"]
         self.packer = Packer(
             self.queue,
             self.ring,
@@ -263,6 +265,7 @@ class App:
             if diff(now, expired_at) >= _EXPIRE_MS:
                 expired_at = now
                 self.queue.expire(now)
+                self.ring.expire()
             await asyncio.sleep_ms(_PACK_MS)
 
     async def _tick(self, beat):

@@ -55,6 +55,7 @@ TABLE = (
     ),
     ("ring.bytes", 24576, INT, (6144, 4194304), "Memory for what waits to be sent, bytes"),
     ("ring.page_bytes", 2048, INT, (2048, 65536), "Page: largest message, bytes"),
+    ("ring.max_age_s", 0, INT, (0, 2592000), "Drop what has waited longer than, s; 0 = never"),
     ("batch.encoding", "f7", CHOICE, ("f7", "json"), "Form of readings on the wire"),
     ("batch.max_readings", 50, INT, (1, 1000), "Readings in a batch at most"),
     ("batch.max_age_ms", 5000, INT, (0, 3600000), "Longest wait for a batch to fill, ms"),

@@ -147,6 +147,7 @@ def _lanes(ring):
         "held": [ring.held(lane) for lane in range(ring.lanes)],
         "acked": ring.acked,
         "stolen": ring.stolen,
+        "expired": ring.expired,
         "refused": ring.refused,
         "dropped": ring.dropped,
     }

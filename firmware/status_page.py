@@ -11,8 +11,8 @@ from micropython import const
 from millpond.clock import unix_seconds
 
 _BAR = const(20)
-_ROW = "{:>9}{:>9}{:>9}{:>9}{:>9}"
-_COLUMNS = ("held", "acked", "stolen", "refused", "dropped")
+_ROW = "{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}"
+_COLUMNS = ("held", "acked", "stolen", "expired", "refused", "dropped")
 _LANES = ("low", "normal", "high", "critical")
 
 

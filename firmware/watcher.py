@@ -81,6 +81,6 @@ class Watcher:
 
 def ring_totals(ring):
     """Messages offered to the ring, lost by it and delivered from it, and no waiting times."""
-    lost = sum(ring.stolen) + sum(ring.dropped) + sum(ring.refused)
+    lost = sum(ring.stolen) + sum(ring.expired) + sum(ring.dropped) + sum(ring.refused)
     acked = sum(ring.acked)
     return acked + lost + ring.messages(), lost, acked, 0

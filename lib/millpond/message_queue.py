@@ -19,7 +19,13 @@ Enqueue, displacement, peek, pop and dequeue do the same work however many slots
 allocate nothing. That takes two things which MicroPython does not tell: a function whose arguments,
 variables and stack exceed 11 words gets its frame from the heap at each call, so these methods are
 small and hand a new message on in the `_new_…` attributes; and one property makes each assignment
-to any attribute of its class ten times slower, so there is none here. Not for use from two threads.
+to any attribute of its class ten times slower, so there is none here.
+
+With a lock any thread may enqueue, and so may a soft interrupt (Q12): each public method runs under
+it (`guard`). An interrupt that has interrupted the queue at work, or a packer moving a message out
+of it, cannot wait; its message is refused and counted, in `stats.refused` and `stats.busy`. It may
+try again later. One thread only takes out. It uses `dequeue`, or does all from `peek` to `pop` in
+one function that runs under `guard.locked`, or else a message shown may be displaced meanwhile.
 """
 
 from struct import pack_into
@@ -59,13 +65,15 @@ OVERFLOWS = ("displace", "reject", "oldest")
 
 
 class MessageQueue(IndexRings):
-    """A queue of up to `capacity` (1 to 65,535) messages of up to `slot_size` bytes (Q1-Q11).
+    """A queue of up to `capacity` (1 to 65,535) messages of up to `slot_size` bytes (Q1-Q12).
 
     `topics` is a TopicTable to share, or the number of topics to have room for. `overflow` says
     what a full queue does with a message (Q6): "displace" the oldest of the lowest priority below
     its own, else refuse it; "reject" it always; "oldest": as "displace", and when there is
     nothing lower, displace the oldest of its own priority. `log`, if given, is called with a
     line of text when the queue begins to lose messages and when that is over (Q9).
+    `lock`, if given, is an object with acquire() and release(), under which each method runs (Q12);
+    `log` must not feed the queue then.
 
     After `peek` has returned True these describe the next message: `head_at` and `head_length`
     (its payload in `buffer`), `head_payload` (a memoryview of the slot's whole payload, to copy
@@ -76,7 +84,14 @@ class MessageQueue(IndexRings):
     """
 
     def __init__(
-        self, capacity, slot_size=64, topics=None, overflow="displace", log=None, first_id=1
+        self,
+        capacity,
+        slot_size=64,
+        topics=None,
+        overflow="displace",
+        log=None,
+        first_id=1,
+        lock=None,
     ):
         super().__init__(capacity)
         within("slot size", slot_size, MAX_SLOT_SIZE, 1)
@@ -105,6 +120,21 @@ class MessageQueue(IndexRings):
         self._overflowing = False
         self._untold = False  # whether `log` has still to hear of the overflow
         self._lost_before = 0
+        self.guard = None
+        if lock is not None:
+            self._share(lock)
+
+    def _share(self, lock):
+        """Put every public method under the lock (Q12)."""
+        from millpond.guard import Guard
+
+        self.guard = Guard(lock)
+        self.guard.cover(self, {"enqueue": self._refuse_interrupt})
+
+    def _refuse_interrupt(self, *_, **__):
+        """`enqueue` within another call of the same thread: counts only, so it tears nothing."""
+        self.stats.was_busy()
+        return 0
 
     def _make_slots(self):
         self._stride = _HEADER + self.slot_size

@@ -81,6 +81,9 @@ class Packer:
         self._opened = [0] * _LANES
         self._link_up = False
         self.blocked = False
+        if queue.guard:
+            self._drain_locked = queue.guard.locked(self._drain)
+            self._drain = self._drain_one_by_one
 
     def poll(self, now, link_up, limit=65535):
         """Take what the intake holds now, at most `limit` items; how many were taken.
@@ -163,6 +166,14 @@ class Packer:
                 break
             self._ledger.items_taken += 1
             queue.pop(now)
+            taken += 1
+        return taken
+
+    def _drain_one_by_one(self, now, limit):
+        """As `_drain`, with the queue's lock held from the peek to the pop of each item (Q12)."""
+        taken = 0
+        self.blocked = False
+        while taken < limit and self._drain_locked(now, 1):
             taken += 1
         return taken
 

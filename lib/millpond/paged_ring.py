@@ -26,7 +26,16 @@ number per page, "lost just before what is unread here", is enough to say of eac
 message how many were lost before it (`head_lost`).
 
 A lane's state is a list, indexed by the constants _AT … _LENGTH below. Nothing is allocated after
-construction. What runs for each message is also written so that its frame (arguments, locals and
+construction.
+
+With a lock, threads may write side by side: each public method runs under it (`guard`), and
+`head` pins what it finds, so that `head_*` and the bytes they tell of hold until `ack` or `drop`.
+One thread only is the consumer (`head`, `sent`, `retag`, `ack`, `rewind`, `drop`). Bytes reserved
+are written outside the lock, for nobody else touches them; while they are, that lane is the
+writer's alone. Of what changes the ring, only `append` may be called while the same thread is at
+work in it, as a soft interrupt or from `on_drop`; it is refused and counted.
+
+What runs for each message is also written so that its frame (arguments, locals and
 stack) stays within 11 words: MicroPython takes a larger one from the heap at each call.
 """
 
@@ -56,23 +65,30 @@ _HEAD = const(6)  # the header of the last message: 8 bytes, ready for one like 
 _TAG = const(7)  # the tag in it
 _LENGTH = const(8)  # the payload size in it
 
+# What changes the ring, and cannot begin within another call of the same thread.
+_CHANGES = ("reserve", "commit", "cancel", "sent", "retag", "ack", "rewind", "drop", "expire")
+
 STOLEN = "stolen"
+EXPIRED = "expired"
 
 
 class PagedRing:
-    """A paged store of messages in `lanes` lanes; a higher lane number goes first (R1-R8, R11).
+    """A paged store of messages in `lanes` lanes; a higher lane number goes first (R1-R11).
 
-    `size` and `page_size` are bytes; what remains beyond whole pages is not used. `on_drop`, if
+    `size` and `page_size` are bytes; what remains beyond whole pages is not used. `lock`, if given,
+    is an object with acquire() and release(), under which each method runs (R9). `on_drop`, if
     given, is called as `on_drop(at, length, tag, lane, reason)` for each stored message that is
     lost, while its payload still stands in `buffer[at:at + length]`.
 
     After `head` has returned True these describe the next message: `head_at` and `head_length`
     (its payload in `buffer`), `head_tag`, `head_lane`, `head_packet_id` (0 until it was sent) and
     `head_lost` (how many of its lane were lost just before it, R4). `in_flight` is the packet id
-    that waits for its acknowledgement, or 0.
+    that waits for its acknowledgement, or 0. `max_age_s` holds for each lane the age in seconds
+    beyond which `expire` drops its pages, 0 for never (R10). `seconds` is the time, which the
+    application sets: whole seconds since any start.
     """
 
-    def __init__(self, size, page_size=4096, lanes=1, *, on_drop=None):
+    def __init__(self, size, page_size=4096, lanes=1, lock=None, *, on_drop=None):
         within("page_size", page_size, _MAX_PAGE_SIZE, _MIN_PAGE_SIZE)
         pages = size // page_size
         if not _MIN_PAGES <= pages < NONE:
@@ -101,8 +117,10 @@ class PagedRing:
             [_HEADER, 0, 0, NONE, NONE, 0, bytearray(_HEADER), 0, 0] for _ in range(_MAX_LANES)
         ]
         self._lost_at_end = [0] * lanes
+        self._reason = STOLEN
 
         self.seconds = 0
+        self.max_age_s = [0] * lanes
         self.in_flight = 0
         self.pinned = NONE
         self._head_page = NONE
@@ -112,9 +130,26 @@ class PagedRing:
         self._closed_in = [0] * lanes
         self.acked = [0] * lanes
         self.stolen = [0] * lanes
+        self.expired = [0] * lanes
         self.refused = [0] * lanes
         self.dropped = [0] * lanes
         self.stray_acks = 0
+        if lock is not None:
+            self._share(lock)
+
+    def _share(self, lock):
+        """Put every public method under the lock (R9)."""
+        from millpond.guard import Guard
+
+        guard = Guard(lock)
+        inside: dict = {name: _refuse_call for name in _CHANGES}
+        inside["append"] = self._refuse_append
+        guard.cover(self, inside)
+        self.head = guard.locked(self._pin_head)
+
+    def _refuse_append(self, _, lane=0, tag=0):
+        """`append` within another call of the same thread."""
+        return self._refuse(lane)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -143,6 +178,9 @@ class PagedRing:
         self._make_header(work, size, tag)
         if work[_AT] + size <= work[_END] or self._turn(lane):
             return True
+        return self._refuse(lane)
+
+    def _refuse(self, lane):
         self.refused[lane] += 1
         self._lost_at_end[lane] += 1
         return False
@@ -292,15 +330,49 @@ class PagedRing:
             page = lists.next[page]
         if page == NONE:
             return False
+        self._reason = STOLEN
+        self._lose_page(lane, before, page)
+        return True
+
+    def _lose_page(self, lane, before, page):
+        """Free a used page, which stands behind `before`; its messages are lost for `_reason`."""
         if self._on_drop:
             self._tell_of_drops(page, lane)
         count = self._unread[page]
-        self.stolen[lane] += count
+        (self.stolen if self._reason == STOLEN else self.expired)[lane] += count
         count += self._lost[page]
-        self._lose_before(lane, lists.next[page], count)
-        lists.remove(lane, before, page)
-        lists.release(page)
-        return True
+        self._lose_before(lane, self.lists.next[page], count)
+        self.lists.remove(lane, before, page)
+        self.lists.release(page)
+
+    def expire(self):
+        """Drop the pages older than their lane's `max_age_s`, and return how many messages (R10).
+
+        To be called once a second or so, link up or down. A page is as old as its first message,
+        and what came later goes with it. The page whose message is in flight, or waits to be sent
+        again, and one with an open reservation stay.
+        """
+        before = sum(self.expired)
+        for lane in range(self.lanes):
+            if self.max_age_s[lane]:
+                self._expire_lane(lane, self.seconds - self.max_age_s[lane])
+        return sum(self.expired) - before
+
+    def _expire_lane(self, lane, since):
+        """Drop the lane's pages that were begun before `since`."""
+        work = self._work[lane]
+        if work[_COUNT] and work[_RESERVED] == NONE and self._born[work[_PAGE]] < since:
+            self._close(lane)
+        before = NONE
+        page = self._first[lane]
+        while page != NONE and self._born[page] < since:
+            after = self.lists.next[page]
+            if page == self.pinned or page == work[_RESERVED]:
+                before = page
+            else:
+                self._reason = EXPIRED
+                self._lose_page(lane, before, page)
+            page = after
 
     def _tell_of_drops(self, page, lane):
         at = page * self.page_size + self._read[page] + _HEADER
@@ -310,7 +382,7 @@ class PagedRing:
             at = self._tell_of_drop(at, lane)
 
     def _tell_of_drop(self, at, lane):
-        self._on_drop(at, self._word(at - 2), self._word(at - 6), lane, STOLEN)
+        self._on_drop(at, self._word(at - 2), self._word(at - 6), lane, self._reason)
         return at + self._word(at - 2) + _HEADER
 
     def _word(self, at):
@@ -355,6 +427,13 @@ class PagedRing:
             self._head_page = page
             return True
         return False
+
+    def _pin_head(self):
+        """`head` of a ring with a lock: what it finds stays the head, whatever others write."""
+        found = PagedRing.head(self)
+        if found:
+            self.pinned = self._head_page
+        return found
 
     def sent(self, packet_id):
         """The head is in flight as `packet_id` (1 to 65,535), and pinned (R6).
@@ -434,12 +513,12 @@ class PagedRing:
     # -- gauges ----------------------------------------------------------------------------------
 
     def appended(self, lane):
-        """Messages ever stored on `lane` = acked + stolen + dropped + held."""
+        """Messages ever stored on `lane` = acked + stolen + expired + dropped + held."""
         return self._closed_in[lane] + self._work[lane][_COUNT]
 
     def held(self, lane):
         """Messages now stored on `lane`."""
-        gone = self.acked[lane] + self.stolen[lane] + self.dropped[lane]
+        gone = self.acked[lane] + self.stolen[lane] + self.expired[lane] + self.dropped[lane]
         return self.appended(lane) - gone
 
     def messages(self):
@@ -490,8 +569,16 @@ class PagedRing:
                 born = self._born[page]
         return self.seconds - born
 
+    def born(self, page):
+        """When a page in use was begun, in `seconds`."""
+        return self._born[page]
+
     def check(self):
         """Prove the invariants: RuntimeError naming the first that is broken (R1)."""
         from millpond.ring_check import check
 
         check(self)
+
+
+def _refuse_call(*_):
+    raise RuntimeError("PagedRing: changed by the thread that is at work in it")

@@ -22,12 +22,13 @@ _WAITED = const(6)
 _LAST_WAIT = const(7)
 _MAX_WAIT = const(8)
 _HIGH_WATER = const(9)
+_BUSY = const(10)
 
 _CARRY = const(0x20000000)
 _WINDOW_MS = const(10000)
 
 _COUNTERS = const(7)
-_PLACES = const(10)
+_PLACES = const(11)
 
 
 # The figures by name, each at its place.
@@ -42,6 +43,7 @@ _NAMES = (
     "last_wait_ms",
     "max_wait_ms",
     "high_water",
+    "busy",
 )
 
 
@@ -49,8 +51,9 @@ class QueueStats:
     """Counters and metrics of one queue, all since it was made but for `throughput`.
 
     Counters, in messages: `enqueued`, `dequeued`, and dropped by reason: `refused` (never got in),
-    `displaced` (for another), `expired`, `cleared` (by `clear()`). `high_water` is the most that
-    ever were in the queue. `waited_ms` is the time in queue of all messages dequeued, added up;
+    `displaced` (for another), `expired`, `cleared` (by `clear()`). Of the refused, `busy` came in
+    an interrupt of the queue at work (Q12). `high_water` is the most that ever were in the queue.
+    `waited_ms` is the time in queue of all messages dequeued, added up;
     `last_wait_ms` and `max_wait_ms` are that of the last one and the longest.
     """
 
@@ -120,6 +123,11 @@ class QueueStats:
     def lost(self, reason):
         """A message was lost for the reason REFUSED, DISPLACED, EXPIRED or CLEARED."""
         self._tally[reason] += 1
+
+    def was_busy(self):
+        """A message was refused because it came in an interrupt of the queue at work."""
+        self._tally[REFUSED] += 1
+        self._tally[_BUSY] += 1
 
     def _carry(self, place):
         self._tally[place] -= _CARRY

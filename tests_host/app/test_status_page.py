@@ -59,6 +59,7 @@ def gauges(**changes):
             "held": [1, 2, 3, 4],
             "acked": [10, 20, 30, 40],
             "stolen": [5, 0, 0, 0],
+            "expired": [8, 0, 0, 0],
             "refused": [6, 0, 0, 0],
             "dropped": [7, 0, 0, 0],
         },
@@ -144,9 +145,9 @@ def test_ring_and_pages():
 
 def test_lanes_the_highest_first():
     texts = line("messages")
-    assert texts[0].split() == ["held", "acked", "stolen", "refused", "dropped"]
-    assert texts[1].split() == ["4", "40", "0", "0", "0", "critical"]
-    assert texts[4].split() == ["1", "10", "5", "6", "7", "low"]
+    assert texts[0].split() == ["held", "acked", "stolen", "expired", "refused", "dropped"]
+    assert texts[1].split() == ["4", "40", "0", "0", "0", "0", "critical"]
+    assert texts[4].split() == ["1", "10", "5", "8", "6", "7", "low"]
 
 
 def test_items_and_drops_by_reason():

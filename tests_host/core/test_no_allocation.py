@@ -128,7 +128,7 @@ class BusyRing:
     """A ring of four pages and four lanes, and what does everything to it."""
 
     def __init__(self, on_drop=None):
-        self.ring = PagedRing(512, 128, 4, on_drop)
+        self.ring = PagedRing(512, 128, 4, on_drop=on_drop)
         self.ring.seconds = WRAP - 1
         self.payload = bytes(40)
 
@@ -311,7 +311,7 @@ class Line:
         self.clock = a_clock(0)
         self.ledger = Ledger()
         self.queue = MessageQueue(8, 40, topics)
-        self.ring = PagedRing(1536, 256, 4, self.ledger.lost)
+        self.ring = PagedRing(1536, 256, 4, on_drop=self.ledger.lost)
         self.packer = self.made_packer()
         self.sender = Sender(self.ring, topics, 20, 0, self.ledger.delivered, self.packer.prepare)
         self.watchdog = DeliveryWatchdog(120, MOMENTS[0])

@@ -1,6 +1,6 @@
-"""PagedRing against the requirements R1-R8 and R11, and against a model of plain lists."""
+"""PagedRing against the requirements R1-R8, R10 and R11, and against a model of plain lists."""
 
-from millpond.paged_ring import STOLEN, PagedRing
+from millpond.paged_ring import EXPIRED, STOLEN, PagedRing
 from tests_host.kit import no_alloc, raises
 
 
@@ -424,6 +424,81 @@ def test_telegraf_17240_first_message_after_a_full_drain_is_kept():
             ring.check()
 
 
+# -- age -----------------------------------------------------------------------------------------
+
+
+def aged(lanes=1, **options):
+    """A ring with a message begun at 100, 110 and 120 s on each lane, a page for each."""
+    ring = PagedRing(1024, 64, lanes, **options)
+    for second in (100, 110, 120):
+        ring.seconds = second
+        for lane in range(lanes):
+            ring.append(numbered(second, 50), lane, lane)
+    return ring
+
+
+def test_R10_pages_older_than_their_lanes_limit_are_expired_and_counted():
+    told = []
+    ring = aged(2, on_drop=lambda at, n, tag, lane, why: told.append((at % 64, n, tag, lane, why)))
+    ring.seconds = 1000
+    assert ring.expire() == 0 and ring.messages() == 6  # no limit, no end
+    ring.max_age_s[1] = 30
+    ring.seconds = 130
+    assert ring.expire() == 0  # as old as the limit is not older
+    ring.seconds = 141
+    assert ring.expire() == 2 and ring.expired == [0, 2] and ring.held(0) == 3
+    assert told == [(8, 50, 1, 1, EXPIRED)] * 2
+    ring.check()
+    assert ring.head() and text(ring) == numbered(120, 50) and ring.head_lost == 2
+    ring.max_age_s[0] = 1
+    assert ring.expire() == 3 and ring.expired == [3, 2] and ring.stolen == [0, 0]
+    ring.check()
+    assert drain(ring) == [numbered(120, 50)]
+
+
+def test_R10_a_work_page_expires_and_what_comes_next_knows():
+    ring = PagedRing(256, 64)
+    ring.max_age_s[0] = 5
+    ring.append(b"one")
+    ring.append(b"two")
+    ring.seconds = 6
+    assert ring.expire() == 2 and ring.pages_free() == 4 and ring.oldest_age() == 0
+    assert not ring.head() and ring.expire() == 0
+    ring.append(b"three")
+    assert ring.expire() == 0 and ring.head() and ring.head_lost == 2
+    ring.check()
+
+
+def test_R10_the_message_in_flight_or_to_be_sent_again_stays():
+    ring = aged()
+    ring.max_age_s[0] = 1
+    ring.sent(9)
+    ring.seconds = 1000
+    assert ring.expire() == 2
+    ring.check()
+    ring.rewind()
+    assert ring.expire() == 0 and text(ring) == numbered(100, 50)
+    ring.sent(9)
+    assert ring.ack(9) and not ring.head()
+    ring.append(b"next")
+    assert ring.head() and ring.head_lost == 2
+    ring.check()
+
+
+def test_R10_a_page_with_an_open_reservation_stays():
+    ring = PagedRing(256, 64)
+    ring.max_age_s[0] = 1
+    ring.append(b"one")
+    ring.reserve(8)
+    ring.seconds = 10
+    assert ring.expire() == 0 and ring.pages_work() == 1
+    ring.head()  # promotes the page
+    assert ring.expire() == 0
+    ring.commit(2)
+    assert ring.expire() == 2 and ring.pages_free() == 4
+    ring.check()
+
+
 # -- gauges --------------------------------------------------------------------------------------
 
 
@@ -508,15 +583,29 @@ class Model:
         return None
 
 
+def assert_young(ring, lane, since):
+    """No message of the lane that `expire` may take is in a page begun before `since`."""
+    spared = (ring.pinned, ring.reserved_page(lane))
+    pages = list(ring.lists.used(lane))
+    if ring.work_count(lane):
+        pages.append(ring.work_page(lane))
+    for page in pages:
+        assert page in spared or ring.born(page) >= since
+
+
 def run_against_model(pages, page_size, lanes, seed, steps):
     model = Model(lanes)
     taken = [0] * lanes
 
     def on_drop(at, length, tag, lane, reason):
         taken[lane] += 1
+        if reason == EXPIRED:
+            assert lane and ring.born(at // page_size) < ring.seconds - 10 * lane
         model.lose(lane, bytes(ring.buffer[at : at + length]))
 
     ring = PagedRing(pages * page_size, page_size, lanes, on_drop=on_drop)
+    for lane in range(lanes):
+        ring.max_age_s[lane] = lane * 10  # no limit on lane 0
     state = seed
     open_at = [None] * lanes
     refused = 0
@@ -525,7 +614,8 @@ def run_against_model(pages, page_size, lanes, seed, steps):
         state = (state * 1103515245 + 12345) & 0x3FFFFFFF
         dice = (state >> 8) & 0xFFFF
         lane = dice % lanes
-        action = (state >> 4) % 16
+        action = (state >> 4) % 17
+        ring.seconds = step
         size = 2 + dice % (ring.page_payload - 1)
         if dice & 1:
             size = 2 + size % 10
@@ -557,6 +647,11 @@ def run_against_model(pages, page_size, lanes, seed, steps):
             open_at[lane] = None
         elif action == 10:
             ring.rewind()
+        elif action == 16:
+            gone = sum(taken)
+            assert ring.expire() == sum(taken) - gone
+            for k in range(1, lanes):
+                assert_young(ring, k, step - 10 * k)
         elif action == 11 and dice % 4 == 0 and ring.head():
             payload, _ = model.head()
             model.pinned = None
@@ -580,10 +675,15 @@ def run_against_model(pages, page_size, lanes, seed, steps):
         for k in range(lanes):
             assert ring.held(k) == len(model.lanes[k])
     assert sum(ring.acked) == acked and sum(ring.refused) == refused
-    assert [a + b for a, b in zip(ring.stolen, ring.dropped)] == taken
+    assert [sum(n) for n in zip(ring.stolen, ring.dropped, ring.expired)] == taken
+    return sum(ring.expired)
 
 
 def test_against_model():
+    expired = 0
     for seed in range(1, 7):
         for lanes in range(1, 5):
-            run_against_model(3 + seed % 4, 64 + 32 * (seed % 3), lanes, seed * 7919, 250)
+            expired += run_against_model(
+                3 + seed % 4, 64 + 32 * (seed % 3), lanes, seed * 7919, 250
+            )
+    assert expired > 50, expired

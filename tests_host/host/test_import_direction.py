@@ -17,7 +17,7 @@ FORBIDDEN = {
 # Each module of the core stands on a floor and imports only from floors below its own.
 FLOORS = (
     {"limits", "page_lists"},
-    {"clock", "dispatch", "message", "index_rings"},
+    {"clock", "dispatch", "guard", "message", "index_rings"},
     {"queue_check", "queue_stats", "reading", "ring_check"},
     {"batch_f7", "batch_json", "batch_reader", "paged_ring", "message_queue", "watchdog"},
     {"batch", "health", "sender"},
