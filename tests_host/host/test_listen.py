@@ -25,7 +25,7 @@ from tools._core import ROOT
 from tools.broker import MOSQUITTO, Broker
 from tools.listen_rate import Rate
 from tools.listen_view import View
-from tools.loopback import free_port
+from tools.loopback import free_port, wait_until
 from tools.proxy import Proxy
 from tools.records import Decoder
 from tools.subscriber import Subscriber
@@ -46,6 +46,7 @@ def publisher(broker):
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
     client.connect(broker.host, broker.port)
     client.loop_start()
+    wait_until(client.is_connected, WAIT_S, "a publisher connected")
     retained = []
 
     def publish(topic, payload, retain=False):
@@ -206,7 +207,8 @@ def test_a_broker_that_is_not_there_is_said_once_and_tried_again(tmp_path):
             client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
             client.connect(late.host, late.port)
             client.loop_start()
-            client.publish("pond/mill/data", one_of_each(), qos=1)
+            wait_until(client.is_connected, WAIT_S, "a publisher connected")
+            client.publish("pond/mill/data", one_of_each(), qos=1).wait_for_publish(WAIT_S)
             assert listener.end() == 0
             client.disconnect()
             client.loop_stop()
