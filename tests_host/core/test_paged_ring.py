@@ -585,7 +585,7 @@ class Model:
 
 def assert_young(ring, lane, since):
     """No message of the lane that `expire` may take is in a page begun before `since`."""
-    spared = (ring.pinned, ring.reserved_page(lane))
+    spared = (ring.pinned, ring._work[lane][4])
     pages = list(ring.lists.used(lane))
     if ring.work_count(lane):
         pages.append(ring.work_page(lane))
