@@ -587,8 +587,8 @@ def assert_young(ring, lane, since):
     """No message of the lane that `expire` may take is in a page begun before `since`."""
     spared = (ring.pinned, ring._work[lane][4])
     pages = list(ring.lists.used(lane))
-    if ring.work_count(lane):
-        pages.append(ring.work_page(lane))
+    if ring._work[lane][2]:
+        pages.append(ring._work[lane][3])
     for page in pages:
         assert page in spared or ring.born(page) >= since
 
