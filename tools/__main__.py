@@ -22,6 +22,7 @@ COMMANDS = {
     "vboard": ("tools.vboard.command", "Run a virtual board and print its port."),
     "listen": ("tools.listen", "Subscribe to the boards' topics, decode and show."),
     "decode": ("tools.decode", "Decode one batch from a file."),
+    "size": ("tools.size", "How long a buffer lasts, and what a month of its readings costs."),
     "demo": ("tools.demo", "Run the whole line through an outage, and account for every item."),
     "bench": ("tools.bench", "Run the benchmarks; a table and build/bench.json."),
     "conformance": ("tools.conformance", "Write docs/conformance.md from the tests."),

@@ -23,6 +23,7 @@ if importlib.util.find_spec("micropython") is None:
 
 from firmware.sensors.plant import TAGS as PLANT_TAGS  # noqa: E402
 from millpond import batch  # noqa: E402
-from millpond.clock import UNKNOWN_BELOW  # noqa: E402
+from millpond.clock import UNKNOWN_BELOW, Clock  # noqa: E402
+from millpond.reading import KIND_SIZES  # noqa: E402
 
-__all__ = ("PLANT_TAGS", "ROOT", "UNKNOWN_BELOW", "batch")
+__all__ = ("KIND_SIZES", "PLANT_TAGS", "ROOT", "UNKNOWN_BELOW", "Clock", "batch")

@@ -52,6 +52,30 @@ def unit(reading: dict) -> str:
     return "" if text == _PURE_NUMBER else text
 
 
+_DURATIONS = (
+    ("s", 1, 120),
+    ("min", 60, 7200),
+    ("h", 3600, 3 * 86400),
+    ("d", 86400, 730 * 86400),
+    ("y", 31557600, float("inf")),
+)
+
+
+def duration(seconds: float, digits: int = 3) -> str:
+    """A length of time in the unit it is best read in: 45 s, 33.5 min, 19.1 h, 12.5 d, 3.2 y."""
+    unit, size = next((unit, size) for unit, size, below in _DURATIONS if seconds < below)
+    number = seconds / size
+    return f"{number:.{digits}g} {unit}" if number < 999 else f"{number:,.0f} {unit}"
+
+
+def size(count: int) -> str:
+    """A number of bytes as memory is sold: 96 B, 4 KB (1,024 bytes each), 2.5 MB."""
+    for unit, factor in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if count >= factor:
+            return f"{count / factor:.4g} {unit}"
+    return f"{count} B"
+
+
 def value(reading: dict, with_unit: bool = True, decimals: int | None = None) -> str:
     """A reading's value, a float with so many decimals, or why it has none."""
     if "status" in reading:
