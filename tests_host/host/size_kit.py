@@ -33,7 +33,7 @@ class Line:
         self.ledger = Ledger()
         self.lost_at = None
         self.reports = 0
-        self.ring = PagedRing(plan.buffer, plan.page, 4, self._lost)
+        self.ring = PagedRing(plan.buffer, plan.page, 4, on_drop=self._lost)
         self.packer = Packer(
             self.queue,
             self.ring,
