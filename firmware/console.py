@@ -24,6 +24,7 @@ from micropython import const
 from firmware.settings import ConfigError, load
 
 _CTRL_C = const(3)
+_STATUS_KEY = const(115)  # s
 
 _CAUSES = (
     ("PWRON_RESET", "power on"),
@@ -79,9 +80,10 @@ class Console:
                 key = await stdin.read(1)
                 if not key:
                     return None
-                if ord(key) == _CTRL_C:
+                code = ord(key)
+                if code == _CTRL_C:
                     return self._app.stop()
-                if key in ("s", b"s"):
+                if code == _STATUS_KEY:
                     print("--- status\n{}\n--- end".format(self._app.status_text()))
         except OSError:
             # Standard input is nothing that can be waited for, such as a file.

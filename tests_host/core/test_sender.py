@@ -374,7 +374,7 @@ def test_no_allocation_from_append_to_acknowledgement():
 
 
 def test_no_allocation_under_a_rate_limit():
-    no_allocation(Line(rate_limit=300), lambda n: (WRAP - 700 + 4 * n) % WRAP)
+    no_allocation(Line(rate_limit=300), lambda n: (4 * n - 700) & 0x3FFFFFFF)
 
 
 def no_allocation(line, moment):

@@ -122,7 +122,8 @@ def test_L5_a_delivery_resets_the_back_off_though_the_next_message_cannot_be_sen
         rig.order("break_writes")
         broken.set()
         assert CLOSED in rig.down(6)
-        assert rig.stats()["ceiling_ms"] == 4
+        # 4 after the reset, or 2 again when the next broker has acknowledged meanwhile; not 64.
+        assert rig.stats()["ceiling_ms"] <= 4
         rig.delivered(2)
 
 
