@@ -31,7 +31,7 @@ class RingDriver(Driver):
     ) + tuple(["{} {}".format(name, lane) for lane in range(LANES) for name in _PER_LANE])
 
     def __init__(self, pages, page_size, lanes, spare):
-        self.ring = PagedRing(pages * page_size + spare, page_size, lanes, self.on_drop)
+        self.ring = PagedRing(pages * page_size + spare, page_size, lanes, on_drop=self.on_drop)
         self.count = 0
         self.told = self.told_last = 0
         self.reserved = [None] * LANES  # (offset, payload)
