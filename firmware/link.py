@@ -3,9 +3,9 @@
 It keeps umqtt.simple's settings, last will and callback, and replaces what blocks: every method
 either returns at once or is a coroutine that yields to the event loop while it waits (L1).
 
-    CLOSED --connect()--> CONNECTING --TCP--> GREETING --CONNACK--> UP
-       ^                      |                  |                   |
-       +---------- close(): lost, refused, overdue, malformed -------+
+    CLOSED --connect()--> RESOLVING --name--> CONNECTING --TCP--> GREETING --CONNACK--> UP
+       ^                      |                   |                  |                  |
+       +----------------- close(): lost, refused, overdue, malformed -------------------+
 
 Out: a packet is laid whole into one buffer and leaves with one write (L2). What the socket does
 not take at once is finished by a small task of its own, continuing where it stopped.
@@ -20,11 +20,12 @@ link. Every way out closes the socket (L10).
 
 import asyncio
 import errno
-import socket
+from time import ticks_diff, ticks_us
 
 from micropython import const
 from umqtt.simple import MQTTClient, MQTTException
 
+from firmware import dial
 from firmware.mqtt_wire import (
     HEAD_MAX,
     Inbound,
@@ -34,14 +35,16 @@ from millpond.clock import add, diff
 from millpond.message import ProtocolError
 
 CLOSED = const(0)
-CONNECTING = const(1)
-GREETING = const(2)
-UP = const(3)
+RESOLVING = const(1)
+CONNECTING = const(2)
+GREETING = const(3)
+UP = const(4)
 
-_IPPROTO_TCP = const(6)
-_TCP_NODELAY = const(1)
 _CONTROL_ROOM = const(256)  # for PUBACKs and pings beside the largest PUBLISH
 _MIN_PING_MS = const(1000)
+_TURN_US = const(2000)  # how long one turn of the event loop may go on reading
+_PATIENCE_US = const(200)  # and how long for nothing
+_REST = const(15)  # wake-ups that read once after that was in vain
 _LEAVE_TRIES = const(50)
 
 # CONNACK return codes (MQTT 3.1.1, table 3.1).
@@ -56,6 +59,7 @@ REFUSALS = {
 PERMANENT = (1, 2, 4, 5)
 
 _WAITS = {
+    RESOLVING: "address of the broker not found within {} s",
     CONNECTING: "TCP connection not made within {} s",
     GREETING: "no CONNACK within {} s",
 }
@@ -66,34 +70,13 @@ def refusal(code):
     return "broker refused the connection: {}".format(REFUSALS.get(code, "code {}".format(code)))
 
 
-class _Ready:
-    """Awaits one direction of a socket through the event loop's poller, reusing one object."""
-
-    def __init__(self, queue, sock):
-        self._queue = queue
-        self._sock = sock
-        self._armed = False
-        self._stop = StopIteration()
-
-    def __iter__(self):
-        self._armed = False
-        return self
-
-    def __next__(self):
-        if self._armed:
-            self._armed = False
-            self._stop.__traceback__ = None
-            raise self._stop
-        self._armed = True
-        self._queue(self._sock)
-
-
 class Link(MQTTClient):
     """An MQTT 3.1.1 client on a non-blocking socket; one connection at a time.
 
     Arguments as for umqtt.simple's MQTTClient, and: `largest` is the largest topic plus payload
     in bytes that will be published, `receive` the largest inbound body kept, `connect_timeout_s`
-    the limit for TCP and for CONNACK each. `set_callback(f)` sets umqtt's `f(topic, msg)` for
+    the limit for each step of connecting. `resolve(host, port)` is a coroutine function that gives
+    the broker's address (`firmware.dial`). `set_callback(f)` sets umqtt's `f(topic, msg)` for
     inbound messages; whoever owns the link replaces `on_acknowledged`, `on_subscribed` and
     `on_flushed`.
     """
@@ -109,16 +92,18 @@ class Link(MQTTClient):
         largest=4096,
         receive=1024,
         connect_timeout_s=10,
+        resolve=dial.resolve,
     ):
         super().__init__(client_id, server, port, user, password, keepalive)
         self.state = CLOSED
         self.address = None
         self._timeout_s = connect_timeout_s
+        self._resolve = resolve
         self._deadline = None
         self._half_ms = keepalive * 500
         self._ping_limit_ms = max(self._half_ms, _MIN_PING_MS)
         self._heard_at = self.spoke_at = 0
-        self._heard = self._spoke = False
+        self._heard = self._spoke = self._talking = False
         self._ping_sent_at = None
         self.largest = largest
         self._out = Outbound(largest + HEAD_MAX + _CONTROL_ROOM)
@@ -127,6 +112,7 @@ class Link(MQTTClient):
         self._readable = self._writable = None
         self._flusher = None
         self._connack = None
+        self._resting = 0
         self.skipped = 0
         self.pings = 0
 
@@ -142,22 +128,14 @@ class Link(MQTTClient):
         self._inbound.reset()
         self._connack = None
         self._ping_sent_at = None
-        self.state = CONNECTING
-        self.address = socket.getaddrinfo(self.server, self.port, 0, socket.SOCK_STREAM)[0][-1]
-        self.sock = sock = socket.socket()
-        queue = asyncio.core._io_queue  # pyright: ignore[reportAttributeAccessIssue]
-        self._readable = _Ready(queue.queue_read, sock)
-        self._writable = _Ready(queue.queue_write, sock)
-        sock.setblocking(False)
-        self._set_nodelay(sock)
-        try:
-            sock.connect(self.address)
-        except OSError as error:
-            if error.errno != errno.EINPROGRESS:
-                raise
+        self._enter(RESOLVING)
+        self.address = await self._resolve(self.server, self.port)
+        self._enter(CONNECTING)
+        self.sock = self._new_socket()
+        self._readable, self._writable = dial.waits(self.sock)
+        dial.begin(self.sock, self.address)
         await self._writable
-        self.state = GREETING
-        self._deadline = None
+        self._enter(GREETING)
         self._greet(clean_session)
         while self._connack is None:
             await self.wait_msg()
@@ -166,13 +144,12 @@ class Link(MQTTClient):
             raise MQTTException(code)
         return session_present
 
-    @staticmethod
-    def _set_nodelay(sock):
-        # Without it a second packet waits for the acknowledgement of the first, ~40 ms.
-        try:
-            sock.setsockopt(_IPPROTO_TCP, _TCP_NODELAY, 1)
-        except OSError:
-            pass
+    def _enter(self, state):
+        self.state = state
+        self._deadline = None
+
+    def _new_socket(self):
+        return dial.new_socket()
 
     def _greet(self, clean_session):
         flags = clean_session << 1
@@ -267,7 +244,7 @@ class Link(MQTTClient):
         out = self._out
         written = self.sock.write(out.buffer, out.at, out.end - out.at)
         if written:
-            self._spoke = True
+            self._spoke = self._talking = True
             out.at += written
         if out.at < out.end:
             return False
@@ -298,17 +275,42 @@ class Link(MQTTClient):
         readable = self._readable
         while True:
             await readable
-            self.check_msg()
+            if self._resting:
+                self._resting -= 1
+                self.check_msg()
+            else:
+                self._read_on()
+
+    def _read_on(self):
+        """Handle what has come, and as long as that made us send, what comes in answer.
+
+        A near broker acknowledges sooner than the poller would wake us. Bounded by a turn's time;
+        and where an answer is not that near, the next wake-ups read once and no more.
+        """
+        began = heard = ticks_us()
+        self._talking = False
+        self.check_msg()
+        while self._talking and self.state == UP:
+            self._talking = False
+            if self.check_msg():
+                heard = ticks_us()
+                if ticks_diff(heard, began) >= _TURN_US:
+                    break
+            elif ticks_diff(ticks_us(), heard) < _PATIENCE_US:
+                self._talking = True
+            else:
+                self._resting = _REST
 
     def check_msg(self):
-        """Handle what has come, without waiting."""
+        """Handle what has come, without waiting; True when something had."""
         n = self.sock.readinto(self._rx)
         if n is None:
-            return
+            return False
         if n == 0:
             raise OSError(errno.ECONNRESET)
         self._heard = True
         self._inbound.feed(self._rx, n)
+        return True
 
     def on_connack(self, session_present, code):
         if self.state != GREETING or self._connack is not None:

@@ -147,6 +147,106 @@ def case_a_message_that_only_has_to_wait_for_room_is_another_error():
     asyncio.run(case())
 
 
+class In(Out):
+    """Stands in for a socket: gives `pieces`, the last one `times` times, and then nothing."""
+
+    def __init__(self, *pieces, times=1):
+        super().__init__()
+        self.pieces = list(pieces)
+        self.times = times
+        self.reads = 0
+
+    def readinto(self, buf):
+        self.reads += 1
+        if not self.pieces:
+            return None
+        piece = self.pieces[0]
+        if len(self.pieces) > 1:
+            self.pieces.pop(0)
+        else:
+            self.times -= 1
+            if not self.times:
+                self.pieces.clear()
+        buf[: len(piece)] = piece
+        return len(piece)
+
+
+class Wakes:
+    """Stands in for the poller: `listen` is woken for as many turns as asked for, then stopped."""
+
+    def __init__(self, turns):
+        self.turns = turns
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.turns:
+            raise asyncio.CancelledError
+        self.turns -= 1
+        raise StopIteration
+
+
+def listen(link, turns):
+    link._readable = Wakes(turns)
+    raises(asyncio.CancelledError, asyncio.run, link.listen())
+
+
+def answering(*pieces, times=1):
+    """A link that sends on each PUBACK, and the stand-in that gives it `pieces` to read."""
+    link, _ = up_link()
+    link.sock = sock = In(*pieces, times=times)
+    link.on_acknowledged = lambda packet_id: link.ping()
+    return link, sock
+
+
+def case_L1_a_peer_that_never_stops_answering_gets_one_turn_of_the_loop_at_a_time():
+    link, talker = answering(b"\x40\x02\x00\x01", times=1 << 30)
+    listen(link, 1)
+    once = talker.reads
+    assert once > 10
+    listen(link, 1)
+    assert talker.reads > once
+
+
+def case_an_answer_that_comes_at_once_is_read_in_the_same_turn():
+    link, sock = answering(b"\x40\x02\x00\x01", b"\x40\x02\x00\x02")
+    listen(link, 1)
+    assert link.pings == 2 and sock.reads > 3
+
+
+def case_where_no_answer_comes_at_once_the_next_turns_read_once():
+    link, sock = answering(b"\x40\x02\x00\x01")
+    listen(link, 1)
+    assert sock.reads > 2
+    sock.reads = 0
+    listen(link, 15)
+    assert sock.reads == 15
+
+
+def case_after_them_an_answer_is_looked_for_again():
+    link, _ = answering(b"\x40\x02\x00\x01")
+    listen(link, 16)
+    link.sock = sock = In(b"\x40\x02\x00\x01")
+    listen(link, 1)
+    assert sock.reads > 2
+
+
+def case_where_nothing_was_sent_no_answer_is_looked_for():
+    link, _ = up_link()
+    link.sock = sock = In(b"\xd0\x00")
+    listen(link, 1)
+    assert sock.reads == 1
+
+
+def case_a_link_closed_by_what_it_read_reads_no_more():
+    link, _ = up_link()
+    link.on_acknowledged = lambda packet_id: link.close()
+    link.sock = sock = In(b"\x40\x02\x00\x01", times=5)
+    listen(link, 1)
+    assert sock.reads == 1
+
+
 def case_disconnect_takes_leave_of_the_broker_and_closes():
     async def case(server, link):
         assert await link.connect() is False

@@ -22,7 +22,7 @@ import time
 import umqtt.simple
 
 from firmware.backoff import Backoff
-from firmware.link import Link
+from firmware.link import CLOSED, CONNECTING, GREETING, RESOLVING, UP, Link
 from firmware.supervisor import Supervisor
 from firmware.uplink import Uplink
 from millpond.clock import Clock
@@ -68,6 +68,15 @@ def say(**event):
     print(json.dumps(event))
 
 
+_STATES = {
+    CLOSED: "closed",
+    RESOLVING: "resolving",
+    CONNECTING: "connecting",
+    GREETING: "greeting",
+    UP: "up",
+}
+
+
 class Log:
     """The log that an Uplink writes, as events."""
 
@@ -95,10 +104,11 @@ class NarrowLink(Link):
 
     send_buffer = 0
 
-    def _set_nodelay(self, sock):
-        super()._set_nodelay(sock)
+    def _new_socket(self):
+        sock = super()._new_socket()
         if self.send_buffer:
             sock.setsockopt(SOL_SOCKET, SO_SNDBUF, self.send_buffer)
+        return sock
 
 
 class BrokenOut:
@@ -287,7 +297,7 @@ class Rig:
         now = self.clock.now()
         return {
             "up": uplink.is_up(),
-            "state": link.state,
+            "state": _STATES[link.state],
             "connects": uplink.connects,
             "attempts": uplink.attempts,
             "losses": uplink.losses,

@@ -100,7 +100,7 @@ def test_L3_S5_a_stall_drops_the_link_at_the_deadline_and_resends_nothing_before
     rig.order("advance", ms=1000)
     assert rig.down(1) == ACK_WORDS
     # The stalled path takes TCP connections and answers nothing.
-    rig.until(lambda s: s["attempts"] == 2 and s["state"] == 2, "a CONNECT on its way")
+    rig.until(lambda s: s["attempts"] == 2 and s["state"] == "greeting", "a CONNECT on its way")
     rig.order("advance", ms=10000)
     assert rig.down(2) == "no CONNACK within 10 s"
     proxy.refuse()  # else the held CONNECT may come late and put the newer connection out

@@ -151,7 +151,7 @@ def test_L2_a_greeting_that_leaves_in_pieces_holds_back_what_follows():
         Rig(server.port, send_buffer=2048, **options) as rig,
     ):
         rig.order("put", n=3, size=PAGE_PAYLOAD)
-        rig.until(lambda s: s["state"] == 3, "a CONNACK")
+        rig.until(lambda s: s["state"] == "up", "a CONNACK")
         assert rig.stats()["held"] == 3
         gate.open()
         rig.delivered(3)

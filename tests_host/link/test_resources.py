@@ -49,7 +49,9 @@ def test_L10_sockets_of_refused_and_overdue_connections(proxy):
         rig.wait(lambda: len(rig.downs) >= 100, "refused connections")
         proxy.silence()
         for _ in range(30):
-            attempts = rig.until(lambda s: s["state"] == 2, "a CONNECT on its way")["attempts"]
+            attempts = rig.until(lambda s: s["state"] == "greeting", "a CONNECT on its way")[
+                "attempts"
+            ]
             rig.order("advance", ms=10000)
             rig.until(lambda s, n=attempts: s["attempts"] > n, "the deadline")
         assert any("no CONNACK" in why for why, _ in rig.downs)
@@ -100,7 +102,7 @@ def test_memory_does_not_grow_over_200_reconnections(proxy, judge, rig):
 
 def test_memory_does_not_grow_over_500_failed_connections():
     def used(attempts):
-        rig.until(lambda s: s["attempts"] == attempts and s["state"] == 2, "a mute broker")
+        rig.until(lambda s: s["attempts"] == attempts and s["state"] == "greeting", "a mute broker")
         return rig.order("memory")["used"]
 
     mute = answer(b"")

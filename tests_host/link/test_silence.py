@@ -13,8 +13,6 @@ from tests_host.link.harness import WAIT_S, Rig
 from tests_host.link.scripted import CONNACK_NEW, End, Scripted
 from tools.loopback import HOST
 
-GREETING = 2  # the state of a Link that waits for CONNACK
-
 
 def full_listener():
     """A listener whose backlog is full, so that the SYNs of others vanish, and who fills it."""
@@ -26,7 +24,7 @@ def full_listener():
 def test_L3_silence_after_the_SYN():
     listener, filler = full_listener()
     with listener, filler, Rig(listener.getsockname()[1]) as rig:
-        rig.until(lambda s: s["attempts"] == 1 and s["state"] == 1, "a SYN on its way")
+        rig.until(lambda s: s["attempts"] == 1 and s["state"] == "connecting", "a SYN on its way")
         rig.order("advance", ms=9000)
         assert rig.stats()["attempts"] == 1
         rig.order("advance", ms=1000)
@@ -37,13 +35,13 @@ def test_L3_silence_after_the_SYN():
 def test_L3_CONNACK_has_the_whole_time_however_long_the_TCP_connection_took():
     listener, filler = full_listener()
     with listener, filler, Rig(listener.getsockname()[1], client_id="late") as rig:
-        rig.until(lambda s: s["attempts"] == 1 and s["state"] == 1, "a SYN on its way")
+        rig.until(lambda s: s["attempts"] == 1 and s["state"] == "connecting", "a SYN on its way")
         rig.order("advance", ms=6000)
         listener.accept()[0].close()
         listener.settimeout(30)
         sock, _ = listener.accept()  # the SYN is repeated after a second
         with sock:
-            rig.until(lambda s: s["state"] == GREETING, "the CONNECT")
+            rig.until(lambda s: s["state"] == "greeting", "the CONNECT")
             rig.order("advance", ms=6000)
             assert rig.stats()["attempts"] == 1
             sock.sendall(CONNACK_NEW)
@@ -55,7 +53,7 @@ def test_OpenEVSE_1102_a_broker_that_never_sends_CONNACK(proxy, rig):
     rig.up()
     proxy.silence()
     proxy.reset()
-    rig.until(lambda s: s["attempts"] == 2 and s["state"] == GREETING, "a CONNECT on its way")
+    rig.until(lambda s: s["attempts"] == 2 and s["state"] == "greeting", "a CONNECT on its way")
     rig.order("put", n=3)
     rig.order("advance", ms=10000)
     assert rig.down(2) == "no CONNACK within 10 s"
@@ -86,7 +84,7 @@ def test_project_aura_125_a_frozen_broker_is_noticed_by_a_ping_when_idle(broker,
     assert rig.stats()["up"]
     rig.order("advance", ms=1000)
     assert rig.down(1) == "no answer to a ping within 30 s"
-    rig.until(lambda s: s["state"] == GREETING, "a CONNECT to the frozen broker")
+    rig.until(lambda s: s["state"] == "greeting", "a CONNECT to the frozen broker")
     rig.order("advance", ms=10000)
     assert rig.down(2) == "no CONNACK within 10 s"
     broker.thaw()

@@ -102,7 +102,7 @@ def test_stopped_while_it_waits_to_connect(how, proxy, judge, rig):
     rig.up()
     proxy.silence()
     proxy.reset()
-    rig.until(lambda s: s["attempts"] == 2 and s["state"] == 2, "a CONNECT on its way")
+    rig.until(lambda s: s["attempts"] == 2 and s["state"] == "greeting", "a CONNECT on its way")
     rig.order("put", n=2)
     rig.order(how)
     proxy.refuse()
