@@ -146,6 +146,10 @@ class QueueDriver(Driver):
     def oldest_ms(self, now):
         return self.queue.oldest_ms(now)
 
+    def throughput(self):
+        """In thousandths of a message per second."""
+        return int(self.queue.stats.throughput * 1000 + 0.01)
+
     def print_stats(self):
         lines = []
         self.queue.print_stats("Intake", lines.append)

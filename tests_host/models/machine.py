@@ -64,6 +64,16 @@ class Machine(RuleBasedStateMachine):
         if self.recorder:
             type(self).recorder((self.config, tuple(self.steps)))
 
+    @classmethod
+    def trace(cls, config: tuple, operations: tuple) -> tuple:
+        """Do a sequence of operations, and what ends it; its trace."""
+        machine = cls()
+        machine.start(*config)
+        for operation in operations:
+            machine.do(*operation)
+        machine.finish()
+        return config, tuple(machine.steps)
+
     def finish(self):
         """Empty the real thing by operations, and see that every message has come to an end."""
         raise NotImplementedError

@@ -242,6 +242,10 @@ class QueueModel(Driver):
             f"dequeued={self.tally['delivered']}, dropped={self.dropped()}"
         )
 
+    def throughput(self):
+        dequeued, ms = self.rate
+        return dequeued * 1_000_000 // ms
+
     # -- how ---------------------------------------------------------------------------------------
 
     def is_over(self, entry, now):

@@ -2,10 +2,11 @@
 
     make traces         write tests_host/core/traces_*.py anew
 
-Each machine runs many examples, always the same ones; of these a few are kept, chosen one by one
-so that each adds most, for its length, to what the traces show together. What a trace shows is,
-for each of its steps, the operation with the kind of its result and with the counters it changed,
-and those in the trace's configuration.
+First come the sequences written by hand (sequences.py). Then each machine runs many examples,
+always the same ones; of these a few are kept, chosen one by one so that each adds most, for its
+length, to what the traces show together. What a trace shows is, for each of its steps, the
+operation with the kind of its result, with the counters it changed, and after which other one it
+came; and that the operation was done in such a configuration.
 """
 
 import json
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests_host.models.machine import Machine
+from tests_host.models.sequences import SEQUENCES
 from tests_host.models.test_dispatch_machine import DispatchMachine
 from tests_host.models.test_queue_machine import QueueMachine
 from tests_host.models.test_ring_machine import RingMachine
@@ -24,7 +26,7 @@ CORE = Path(__file__).resolve().parent.parent / "core"
 MACHINES = {"dispatch": DispatchMachine, "queue": QueueMachine, "ring": RingMachine}
 
 _EXAMPLES = 1000
-_BYTES = 40_000
+_BYTES = 50_000
 _LONGEST = 150
 
 _HEADER = '''"""Recorded traces, written by `make traces`."""
@@ -60,8 +62,11 @@ def shown(machine: type[Machine], trace: tuple) -> set[tuple]:
     config, steps = trace
     marks = machine.marks(config)
     features = set()
+    before = ""
     for (name, *_), result, changed in steps:
         features.add((name, _kind(result), changed[::2]))
+        features.add((before, name, _kind(result), bool(changed)))
+        before = name
         for mark in marks:
             features.add((mark, name, bool(changed)))
     return features
@@ -74,6 +79,11 @@ def _kind(result: object) -> object:
     if isinstance(result, tuple) and result and isinstance(result[0], tuple):
         return tuple(event[0] for event in result)
     return bool(result)
+
+
+def by_hand(name: str) -> list[tuple]:
+    """The traces of the sequences written by hand."""
+    return [MACHINES[name].trace(*sequence[1:]) for sequence in SEQUENCES[name]]
 
 
 def choose(machine: type[Machine], traces: Iterable[tuple], limit: int) -> list[tuple]:
@@ -113,7 +123,7 @@ def main() -> None:
         traces = record(machine, _EXAMPLES)
         # A page of 64 KB is much to lay out, and to copy, on a small interpreter.
         traces = [one for one in traces if len(one[1]) <= _LONGEST and 65536 not in one[0]]
-        chosen = choose(machine, traces, _BYTES)
+        chosen = by_hand(name) + choose(machine, traces, _BYTES)
         path = CORE / f"traces_{name}.py"
         path.write_text(text(chosen))
         steps = sum(len(steps) for _, steps in chosen)

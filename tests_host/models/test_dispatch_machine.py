@@ -46,7 +46,7 @@ plans = st.tuples(
         st.tuples(meddling),
         st.tuples(meddling, meddling),
     ),
-    st.one_of(st.tuples(adding), meddlings),
+    st.one_of(st.tuples(adding), meddlings, st.just((("add", 0), ("close",)))),
     st.sampled_from((1, 1, 1, 0)),
 )
 
@@ -106,7 +106,9 @@ class DispatchMachine(Machine):
         if what == 0:
             self.do("remove_all")
         if what in (1, 2):
+            self.do("do_work")
             self.do("set_option", *option)
+            self.do("do_work")
         if what == 3:
             self.do("wait", -3)
         if what in (4, 5):

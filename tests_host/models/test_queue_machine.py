@@ -25,6 +25,7 @@ good = {"qos": st.integers(0, 2), "priority": st.integers(0, 3), "retained": st.
 class QueueMachine(Machine):
     make_real = QueueDriver
     make_model = QueueModel
+    now = 0
 
     @staticmethod
     def marks(config):
@@ -56,6 +57,12 @@ class QueueMachine(Machine):
     @rule(size=st.integers(0, 24), topic=st.integers(0, 2), ttl=ttls, **good)
     def put(self, size, topic, ttl, qos, priority, retained):
         self.enqueue(size, topic, 0, qos, priority, retained, ttl)
+
+    @precondition(lambda self: self.pace and self.now > RING - 1000)
+    @rule()
+    def put_until_the_wrap(self):
+        """The moment when its time is up is 0 on the ring, which is not "never" (Q7)."""
+        self.enqueue(1, ttl=RING - (self.now + self.pace) % RING)
 
     @rule(priority=st.integers(0, 3), number=st.integers(2, 8), ttl=ttls)
     def put_several(self, priority, number, ttl):

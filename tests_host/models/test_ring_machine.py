@@ -98,6 +98,21 @@ class RingMachine(Machine):
     def reserve(self, size, lane):
         self.do("reserve", self.size(size), self.lane(lane))
 
+    @rule(lane=lanes, drops=st.booleans())
+    def reserve_behind_the_head(self, lane, drops):
+        """The page with the reservation may be the one that is read, and be read to its end."""
+        lane = self.lane(lane)
+        self.do("append", 3, lane, 1)
+        self.do("reserve", 5, lane)
+        self.do("head")
+        if drops:
+            self.do("drop", "poison")
+
+    @rule(lane=lanes)
+    def open_a_page_for_nothing(self, lane):
+        self.do("reserve", self.largest, self.lane(lane))
+        self.do("cancel", self.lane(lane))
+
     @precondition(lambda self: self.open())
     @rule(share=st.sampled_from((1, 0, 0.5, 1, 2)), which=lanes, tag=tags)
     def commit(self, share, which, tag):

@@ -8,7 +8,7 @@ import pytest
 from tests_host.conftest import MICROPYTHON_TIMEOUT_S, micropython_command, micropython_env
 from tests_host.core.replay_kit import replay
 from tests_host.models.conftest import SOAK, examples
-from tests_host.models.record import MACHINES, record, text
+from tests_host.models.record import MACHINES, by_hand, record, text
 
 EXAMPLES = 60
 AT_A_TIME = 300
@@ -22,6 +22,13 @@ def test_recorded_traces_agree_with_the_model(name):
     module = importlib.import_module(f"tests_host.core.traces_{name}")
     replay(MACHINES[name].make_model, module.TRACES)
     assert sum(len(steps) for _, steps in module.TRACES) > 500
+
+
+@names
+def test_sequences_written_by_hand_do_what_the_model_does(name):
+    traces = by_hand(name)
+    module = importlib.import_module(f"tests_host.core.traces_{name}")
+    assert module.TRACES[: len(traces)] == tuple(traces), "`make traces` records them anew"
 
 
 @names
