@@ -240,10 +240,15 @@ class PagedRing:
         raise ValueError("commit of {} bytes: {} are reserved".format(n, reserved))
 
     def cancel(self, lane=0):
-        """Give an open reservation up; without one, nothing happens."""
-        page = self._work[lane][_RESERVED]
-        if page != NONE:
-            self._end_reservation(lane, page)
+        """Give an open reservation up; without one, nothing happens.
+
+        A page opened for it is free again, or what comes later would be as old as the reservation.
+        """
+        work = self._work[lane]
+        if work[_RESERVED] != NONE:
+            self._end_reservation(lane, work[_RESERVED])
+            if not work[_COUNT]:
+                self._close(lane)
 
     def _end_reservation(self, lane, page):
         work = self._work[lane]
@@ -288,7 +293,7 @@ class PagedRing:
         return True
 
     def _close(self, lane):
-        """WORK -> tail of USED; an empty work page (after `cancel`) goes back to FREE."""
+        """WORK -> tail of USED; an empty work page (by `cancel`) goes back to FREE."""
         work = self._work[lane]
         page = work[_PAGE]
         if page == NONE:
@@ -316,8 +321,7 @@ class PagedRing:
             work = self._work[victim]
             if victim < lane and work[_PAGE] != NONE and work[_RESERVED] == NONE:
                 self._close(victim)
-                if self.lists.free != NONE or self._steal_used(victim):
-                    return True
+                return self._steal_used(victim)
         return False
 
     def _steal_used(self, lane):

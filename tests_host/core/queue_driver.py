@@ -2,7 +2,7 @@
 
 from millpond.message import Message
 from millpond.message_queue import MessageQueue
-from tests_host.core.replay_kit import Driver, digest, payload
+from tests_host.core.replay_kit import Driver, Lock, digest, payload
 
 # Topics by number: four that are fine (the last of the greatest length), then what is refused.
 TOPICS = ("a", "b/c", "d/\u00fc", "t" * 65535, "", "a/+", "#", "n\0", "t" * 65536, None)
@@ -22,7 +22,8 @@ OVER = "Queue no longer full: {} messages dropped meanwhile"
 class QueueDriver(Driver):
     """Does to a MessageQueue what a trace says; times are given with each operation.
 
-    With `feeds`, the log callback itself puts an empty message of priority 2 into the queue.
+    With `feeds`, the log callback itself puts an empty message of priority 2 into the queue; with
+    `locked` the queue has a lock, and refuses that one.
     `begun` counts the overflows the log has told of, `ended` those it has told the end of, and
     `told_lost` is the number of messages lost that the last of these told of.
     """
@@ -47,10 +48,14 @@ class QueueDriver(Driver):
         "ended",
         "told_lost",
         "topics",
+        "busy",
     )
 
-    def __init__(self, capacity, slot_size, topics, overflow, first_id, feeds):
-        self.queue = MessageQueue(capacity, slot_size, topics, overflow, self.log, first_id)
+    def __init__(self, capacity, slot_size, topics, overflow, first_id, feeds, locked):
+        self.lock = Lock() if locked else None
+        self.queue = MessageQueue(
+            capacity, slot_size, topics, overflow, self.log, first_id, self.lock
+        )
         self.queue.topics.index("a")  # the one that `log` uses
         self.message = Message(slot_size)
         self.small = Message(slot_size - 1) if slot_size > 1 else None
@@ -91,10 +96,12 @@ class QueueDriver(Driver):
             self.ended,
             self.told_lost,
             len(queue.topics),
+            stats.busy,
         )
 
     def check(self):
         self.queue.check()
+        assert self.lock is None or not self.lock.is_held
 
     def rates(self):
         """Drop rate and throughput: apart from the state, since floats differ in precision."""

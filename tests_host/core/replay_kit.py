@@ -44,6 +44,21 @@ class Driver:
         """Prove the invariants, where there are any to be proven."""
 
 
+class Lock:
+    """One that would wait for ever where it is taken twice, and so fails there."""
+
+    def __init__(self):
+        self.is_held = False
+
+    def acquire(self):
+        assert not self.is_held, "taken twice"
+        self.is_held = True
+
+    def release(self):
+        assert self.is_held, "given back twice"
+        self.is_held = False
+
+
 def replay(make, traces):
     """Do each trace again with `make(*config)`; AssertionError names the step that differs."""
     assert traces

@@ -1,10 +1,10 @@
 """A driver of PagedRing for recorded traces: see replay_kit."""
 
 from millpond.paged_ring import PagedRing
-from tests_host.core.replay_kit import Driver, digest, payload
+from tests_host.core.replay_kit import Driver, Lock, digest, payload
 
 LANES = 4
-_PER_LANE = ("held", "acked", "stolen", "refused", "dropped", "appended", "room")
+_PER_LANE = ("held", "acked", "stolen", "expired", "refused", "dropped", "appended", "room")
 
 
 class RingDriver(Driver):
@@ -13,6 +13,7 @@ class RingDriver(Driver):
     A message's payload is made from the number of the operation that stored or reserved it. A
     reservation is filled when it is opened and read again when it is committed, so that a page
     lost meanwhile shows. `told` counts the calls of on_drop, `told_last` is a digest of the last.
+    With `locked`, the ring has a lock, and so `head` pins what it finds.
     """
 
     FIELDS = (
@@ -30,8 +31,10 @@ class RingDriver(Driver):
         "told_last",
     ) + tuple(["{} {}".format(name, lane) for lane in range(LANES) for name in _PER_LANE])
 
-    def __init__(self, pages, page_size, lanes, spare):
-        self.ring = PagedRing(pages * page_size + spare, page_size, lanes, on_drop=self.on_drop)
+    def __init__(self, pages, page_size, lanes, spare, locked):
+        size = pages * page_size + spare
+        self.lock = Lock() if locked else None
+        self.ring = PagedRing(size, page_size, lanes, self.lock, on_drop=self.on_drop)
         self.count = 0
         self.told = self.told_last = 0
         self.reserved = [None] * LANES  # (offset, payload)
@@ -58,12 +61,13 @@ class RingDriver(Driver):
             self.told_last,
         ]
         for lane in range(ring.lanes):
-            out += (ring.held(lane), ring.acked[lane], ring.stolen[lane], ring.refused[lane])
-            out += (ring.dropped[lane], ring.appended(lane), ring.room(lane))
+            out += (ring.held(lane), ring.acked[lane], ring.stolen[lane], ring.expired[lane])
+            out += (ring.refused[lane], ring.dropped[lane], ring.appended(lane), ring.room(lane))
         return tuple(out + [0] * (len(self.FIELDS) - len(out)))
 
     def check(self):
         self.ring.check()
+        assert self.lock is None or not self.lock.is_held
 
     def append(self, size, lane, tag):
         self.count += 1
@@ -119,3 +123,9 @@ class RingDriver(Driver):
 
     def wait(self, seconds):
         self.ring.seconds += seconds
+
+    def limit_age(self, lane, seconds):
+        self.ring.max_age_s[lane] = seconds
+
+    def expire(self):
+        return self.ring.expire()

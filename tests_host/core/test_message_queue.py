@@ -625,6 +625,13 @@ def test_Q9_log_that_feeds_the_queue_itself_loses_nothing():
     queue.check()
 
 
+def test_Q9_expire_does_not_count_what_a_log_feeds():
+    queue = MessageQueue(1, 8, log=lambda text: queue.enqueue("log", b"L"))
+    queue.enqueue("t", b"a", ttl_ms=5)
+    assert not queue.enqueue("t", b"b")
+    assert queue.expire(5) == 1 and len(queue) == 1
+
+
 def test_Q9_nothing_is_printed_unless_asked():
     queue = filled(1, NORMAL)
     assert queue.enqueue("t", b"x") == 0

@@ -155,6 +155,8 @@ def test_R3_misused_reservations_raise():
     ring = PagedRing(256, 64)
     assert "no open reservation" in raises(ValueError, ring.commit, 0)
     ring.reserve(10)
+    for lane in (-1, 1, 4):
+        assert "lane {}".format(lane) in raises(ValueError, ring.commit, 0, lane)
     assert "still open" in raises(ValueError, ring.reserve, 5)
     assert "still open" in raises(ValueError, ring.append, b"x")
     message = raises(ValueError, ring.commit, 11)
@@ -499,6 +501,19 @@ def test_R10_a_page_with_an_open_reservation_stays():
     ring.check()
 
 
+def test_R10_a_page_opened_for_nothing_does_not_make_a_later_message_old():
+    ring = PagedRing(192, 64)
+    ring.max_age_s[0] = 60
+    ring.reserve(10)
+    ring.cancel()
+    assert ring.pages_free() == 3
+    ring.seconds = 100
+    ring.append(b"fresh")
+    assert ring.oldest_age() == 0 and ring.expire() == 0
+    assert drain(ring) == [b"fresh"]
+    ring.check()
+
+
 # -- gauges --------------------------------------------------------------------------------------
 
 
@@ -518,6 +533,18 @@ def test_R11_gauges():
     drain(ring)
     assert ring.oldest_age() == 0 and ring.fill_percent() == 0 and ring.high_water() == 4
     assert ring.appended(0) == 3 and ring.acked == [3, 1] and ring.held(0) == 0
+
+
+def test_R11_a_page_all_read_has_no_age_though_a_reservation_keeps_it():
+    ring = PagedRing(192, 64)
+    ring.append(b"one")
+    ring.reserve(5)
+    ring.seconds = 9
+    assert ring.oldest_age() == 9
+    deliver(ring)
+    assert ring.messages() == 0 and ring.oldest_age() == 0
+    ring.commit(5)
+    assert ring.oldest_age() == 9
 
 
 # -- no allocation -------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ def test_traces_of_DispatchQueue():
 
 
 def test_replay_names_the_step_that_differs():
-    config = (1, 8, 1, "reject", 1, 0)
+    config = (1, 8, 1, "reject", 1, 0, 0)
     put = ("enqueue", 0, 3, 0, 1, 1, 0, 0, 0)
     # Places of `state`: held, is_empty, is_full, fill_percent, enqueued, …, high_water, …, topics.
     taken = (0, 1, 2, 1, 3, 100, 4, 1, 10, 1, 18, 1)

@@ -1,4 +1,4 @@
-"""What a MessageQueue must do, in a deque per priority and a dict of fates (Q1-Q11).
+"""What a MessageQueue must do, in a deque per priority and a dict of fates (Q1-Q12).
 
 It knows no slots and no rings of indexes. Every message that was ever offered has one fate, kept
 by its number: "held", "delivered", or the reason why it was dropped; the counters are counted from
@@ -44,9 +44,9 @@ class Entry(NamedTuple):
 class QueueModel(Driver):
     FIELDS = QueueDriver.FIELDS
 
-    def __init__(self, capacity, slot_size, topics, overflow, first_id, feeds):
+    def __init__(self, capacity, slot_size, topics, overflow, first_id, feeds, locked):
         self.capacity, self.slot_size, self.overflow = capacity, slot_size, overflow
-        self.max_topics, self.feeds = topics, feeds
+        self.max_topics, self.feeds, self.locked = topics, feeds, locked
         self.lanes = [deque() for _ in range(4)]
         self.topics = [0]
         self.next_id = first_id
@@ -57,7 +57,7 @@ class QueueModel(Driver):
         self.tally = Counter()
         self.high_water = self.waited = self.last_wait = self.max_wait = 0
         self.losing_since = None  # messages lost to a full queue before this overflow
-        self.begun = self.ended = self.told_lost = 0
+        self.begun = self.ended = self.told_lost = self.busy = 0
         self.window = None  # when it began, and dequeued before it
         self.rate = (0, 1)
 
@@ -95,6 +95,7 @@ class QueueModel(Driver):
             self.ended,
             self.told_lost,
             len(self.topics),
+            self.busy,
         )
 
     def rates(self):
@@ -278,7 +279,11 @@ class QueueModel(Driver):
         self.feed(now)
 
     def feed(self, now):
-        if self.feeds:
+        if self.feeds and self.locked:
+            self.offers += 1
+            self.busy += 1
+            self.settle(self.offers, "refused")
+        elif self.feeds:
             self.offer(self.known(0), b"", 0, 2, 0, 0, now)
 
     def roll(self, now):

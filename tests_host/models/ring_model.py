@@ -1,4 +1,4 @@
-"""What a PagedRing must do, in lists and deques of messages (R1-R8, R11).
+"""What a PagedRing must do, in lists and deques of messages (R1-R11).
 
 It knows pages only as deques of messages with a size, and foretells which page is taken, given
 back or stolen. How many were lost before a message is kept by message, not by page, as the
@@ -37,7 +37,9 @@ class Lane:
         self.work = None
         self.open = None
         self.lost_at_end = 0
-        self.appended = self.acked = self.stolen = self.refused = self.dropped = 0
+        self.appended = self.acked = self.refused = self.dropped = 0
+        self.lost = {"stolen": 0, "expired": 0}
+        self.max_age = 0
 
     def pages(self):
         return [*self.used, *([self.work] if self.work else [])]
@@ -59,8 +61,8 @@ class Lane:
 class RingModel(Driver):
     FIELDS = RingDriver.FIELDS
 
-    def __init__(self, pages, page_size, lanes, spare):
-        self.pages, self.page_size = pages, page_size
+    def __init__(self, pages, page_size, lanes, spare, locked):
+        self.pages, self.page_size, self.locked = pages, page_size, locked
         self.lanes = [Lane() for _ in range(lanes)]
         self.high_water = self.seconds = self.count = 0
         self.pinned = None  # the lane whose first page is kept for its first message
@@ -90,9 +92,9 @@ class RingModel(Driver):
             self.told_last,
         ]
         for lane, held in zip(self.lanes, messages, strict=True):
-            gone = lane.acked + lane.stolen + lane.dropped
+            gone = lane.acked + lane.dropped + sum(lane.lost.values())
             assert lane.appended == gone + len(held)
-            out += [len(held), lane.acked, lane.stolen, lane.refused, lane.dropped]
+            out += [len(held), lane.acked, *lane.lost.values(), lane.refused, lane.dropped]
             out += [lane.appended, self.room(lane)]
         return tuple(out + [0] * (len(self.FIELDS) - len(out)))
 
@@ -136,13 +138,18 @@ class RingModel(Driver):
         lane = self.lane(lane)
         page = lane.open and lane.open[0]
         lane.open = None
-        if page and page is not lane.work and not page.unread:
-            lane.used.remove(page)
+        if page and not page.unread:
+            if page is lane.work:
+                lane.work = None
+            else:
+                lane.used.remove(page)
 
     def head(self):
         lane = self.find()
         if not lane:
             return ()
+        if self.locked:
+            self.pinned = lane
         first = lane.used[0].unread[0]
         number = self.lanes.index(lane)
         return digest(first.data), first.tag, number, first.packet_id, first.lost
@@ -179,6 +186,8 @@ class RingModel(Driver):
         lane = self.find()
         if not lane:
             return 0
+        if self.locked:
+            self.pinned = lane
         if not 0 <= tag <= 65535:
             raise ValueError("bad tag")
         lane.used[0].unread[0].tag = tag
@@ -186,6 +195,22 @@ class RingModel(Driver):
 
     def wait(self, seconds):
         self.seconds += seconds
+
+    def limit_age(self, lane, seconds):
+        self.lanes[lane].max_age = seconds
+
+    def expire(self):
+        """Lose the pages begun longer ago than their lane allows, but what is in use (R10)."""
+        gone = 0
+        for lane in self.lanes:
+            since = self.seconds - lane.max_age if lane.max_age else 0
+            if lane.work and lane.work.unread and not lane.open and lane.work.born < since:
+                self.close(lane)
+            for page in self.losable(lane):
+                if page.born < since:
+                    gone += len(page.unread)
+                    self.lose(lane, page, "expired")
+        return gone
 
     # -- how -------------------------------------------------------------------------------------
 
@@ -219,7 +244,7 @@ class RingModel(Driver):
         return True
 
     def close(self, lane):
-        """The work page becomes the newest used one; an empty one is free again."""
+        """The work page becomes the newest used one."""
         if lane.work and lane.work.unread:
             lane.used.append(lane.work)
         lane.work = None
@@ -236,20 +261,25 @@ class RingModel(Driver):
         return False
 
     def steal_used(self, lane):
+        victims = self.losable(lane)
+        if victims:
+            self.lose(lane, victims[0], "stolen")
+        return bool(victims)
+
+    def losable(self, lane):
+        """The used pages that are neither read from nor written to."""
         kept = [lane.open and lane.open[0], lane.used[0] if lane is self.pinned else None]
-        victims = [page for page in lane.used if page not in kept]
-        if not victims:
-            return False
-        page = victims[0]
+        return [page for page in lane.used if page not in kept]
+
+    def lose(self, lane, page, reason):
         for message in page.unread:
-            self.tell(message, lane, "stolen")
-        lane.stolen += len(page.unread)
+            self.tell(message, lane, reason)
+        lane.lost[reason] += len(page.unread)
         lost = sum(message.lost + 1 for message in page.unread)
         pages = lane.pages()
         after = pages[pages.index(page) + 1 :]
         lane.used.remove(page)
         lane.lose_before(after[0] if after else None, lost)
-        return True
 
     def find(self):
         """The lane of the next message, its work page promoted if need be; or None (R5)."""

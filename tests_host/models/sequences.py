@@ -9,7 +9,7 @@ _RING = 1 << 30
 QUEUE = (
     (
         "time is up at 0 on the ring, for the head and behind it",
-        (4, 8, 2, "displace", 1, 0),
+        (4, 8, 2, "displace", 1, 0, 0),
         (
             (*_PUT, 0, _RING - 9),
             (*_PUT, 9, _RING - 9),
@@ -23,7 +23,7 @@ QUEUE = (
     ),
     (
         "one sweep leaves a mortal message, the next one takes it",
-        (3, 8, 1, "reject", 0xFFFF, 0),
+        (3, 8, 1, "reject", 0xFFFF, 0, 0),
         (
             (*_PUT, 5, 0),
             (*_PUT, 10, 0),
@@ -35,7 +35,7 @@ QUEUE = (
     ),
     (
         "a window of the throughput ends after 10 s, not before, and not when time goes back",
-        (3, 8, 1, "reject", 1, 0),
+        (3, 8, 1, "reject", 1, 0, 0),
         (
             ("expire", _RING - 100),
             (*_PUT, 0, _RING - 100),
@@ -52,7 +52,7 @@ QUEUE = (
     ),
     (
         "the log feeds a queue of one, at the begin and at the end of an overflow",
-        (1, 8, 1, "oldest", (1 << 32) - 1, 1),
+        (1, 8, 1, "oldest", (1 << 32) - 1, 1, 0),
         (
             (*_PUT, 1, 0),
             (*_PUT, 1, 0),
@@ -65,12 +65,17 @@ QUEUE = (
             ("pop", 1),
         ),
     ),
+    (
+        "a log that feeds a queue with a lock is refused, and counted",
+        (1, 8, 1, "oldest", 1, 1, 1),
+        ((*_PUT, 0, 0), (*_PUT, 0, 0), ("pop", 0), (*_PUT, 0, 0), ("clear", 0)),
+    ),
 )
 
 RING = (
     (
         "a size and a tag of two bytes",
-        (3, 1000, 1, 0),
+        (3, 1000, 1, 0, 0),
         (
             ("append", 992, 0, 0xFEDC),
             ("append", 700, 0, 0x0102),
@@ -80,7 +85,7 @@ RING = (
     ),
     (
         "a page with an open reservation is in USED, and a higher lane finds no other to steal",
-        (3, 64, 2, 0),
+        (3, 64, 2, 0, 0),
         (
             ("append", 3, 0, 1),
             ("reserve", 5, 0),
@@ -91,7 +96,7 @@ RING = (
     ),
     (
         "a page is read to its end by a drop while its reservation is open, and given up",
-        (3, 64, 1, 0),
+        (3, 64, 1, 0, 0),
         (
             ("append", 3, 0, 1),
             ("reserve", 5, 0),
@@ -102,12 +107,12 @@ RING = (
     ),
     (
         "the same, and the reservation becomes a message",
-        (3, 64, 1, 0),
+        (3, 64, 1, 0, 0),
         (("append", 3, 0, 1), ("reserve", 5, 0), ("drop", "poison"), ("commit", 0, 0, 9)),
     ),
     (
         "what was lost before a page that is taken away empty",
-        (3, 64, 2, 0),
+        (3, 64, 2, 0, 0),
         (
             *[("append", 56, 1, n) for n in range(3)],
             ("append", 1, 0, 0),
@@ -123,7 +128,7 @@ RING = (
     ),
     (
         "the page behind the one in flight is the last of its lane, and is stolen",
-        (3, 64, 2, 0),
+        (3, 64, 2, 0, 0),
         (
             ("append", 56, 0, 0),
             ("sent", 1),
@@ -136,7 +141,7 @@ RING = (
     ),
     (
         "the page in flight in a lower lane is the only one there is to steal",
-        (3, 64, 3, 0),
+        (3, 64, 3, 0, 0),
         (
             ("append", 56, 0, 0),
             ("append", 56, 2, 0),
@@ -147,6 +152,56 @@ RING = (
             ("append", 56, 1, 2),
             ("append", 56, 0, 2),
             ("drop", "poison"),
+        ),
+    ),
+    (
+        "pages grow old behind the one that is sent, and the work page with them",
+        (5, 64, 2, 0, 0),
+        (
+            ("limit_age", 0, 60),
+            ("append", 56, 0, 0),
+            ("sent", 1),
+            ("append", 56, 0, 1),
+            ("wait", 1),
+            ("append", 20, 0, 2),
+            ("append", 56, 1, 3),
+            ("wait", 59),
+            ("expire",),
+            ("wait", 1),
+            ("expire",),
+            ("wait", 1),
+            ("expire",),
+            ("append", 3, 0, 4),
+            ("ack", 1),
+            ("drop", "poison"),
+        ),
+    ),
+    (
+        "a page opened for nothing gives a later message no age",
+        (3, 64, 1, 0, 0),
+        (
+            ("limit_age", 0, 60),
+            ("reserve", 56, 0),
+            ("cancel", 0),
+            ("wait", 100),
+            ("append", 3, 0, 1),
+            ("expire",),
+        ),
+    ),
+    (
+        "a reservation keeps its page, however old",
+        (3, 64, 1, 0, 1),
+        (
+            ("limit_age", 0, 60),
+            ("append", 3, 0, 1),
+            ("reserve", 20, 0),
+            ("wait", 100),
+            ("expire",),
+            ("head",),
+            ("drop", "poison"),
+            ("expire",),
+            ("commit", 20, 0, 2),
+            ("expire",),
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""MessageQueue against its model, whatever is done to it in whatever configuration (Q1-Q11)."""
+"""MessageQueue against its model, whatever is done to it in whatever configuration (Q1-Q12)."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -29,8 +29,8 @@ class QueueMachine(Machine):
 
     @staticmethod
     def marks(config):
-        capacity, _, topics, overflow, first_id, feeds = config
-        marks = ("overflow", overflow, min(capacity, 2)), ("id", first_id), ("feeds", feeds)
+        capacity, _, topics, overflow, first_id, feeds, locked = config
+        marks = ("overflow", overflow, min(capacity, 2)), ("id", first_id), ("feeds", feeds, locked)
         return *marks, ("topics", topics), ("capacity", capacity)
 
     @initialize(
@@ -40,14 +40,15 @@ class QueueMachine(Machine):
         overflow=st.sampled_from(OVERFLOWS),
         first_id=first_ids,
         feeds=st.booleans(),
+        locked=st.sampled_from((0, 0, 1)),
         now=times_to_begin,
         pace=st.sampled_from((0, 1, 7, 30)),
     )
-    def make(self, capacity, slot_size, topics, overflow, first_id, feeds, now, pace):
+    def make(self, capacity, slot_size, topics, overflow, first_id, feeds, locked, now, pace):
         self.now = now
         self.pace = pace
         self.slot_size = slot_size
-        self.start(capacity, slot_size, topics, overflow, first_id, int(feeds))
+        self.start(capacity, slot_size, topics, overflow, first_id, int(feeds), locked)
 
     def enqueue(self, size, topic=0, given_as=0, qos=1, priority=1, retained=0, ttl=0):
         size = min(size, self.slot_size)

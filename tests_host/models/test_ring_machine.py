@@ -1,4 +1,4 @@
-"""PagedRing against its model, whatever is done to it in whatever configuration (R1-R8, R11)."""
+"""PagedRing against its model, whatever is done to it in whatever configuration (R1-R11)."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -24,18 +24,19 @@ class RingMachine(Machine):
 
     @staticmethod
     def marks(config):
-        pages, page_size, lanes, _ = config
-        return ("lanes", lanes, min(pages, 4)), ("page size", page_size)
+        pages, page_size, lanes, _, locked = config
+        return ("locked", locked), ("lanes", lanes, min(pages, 4)), ("page size", page_size)
 
     @initialize(
         pages=st.integers(3, 7),
         page_size=st.sampled_from((64, 65, 71, 96, 255, 256, 300, 65536)),
         lanes=st.integers(1, 4),
         spare=st.sampled_from((0, 1, 63)),
+        locked=st.sampled_from((0, 0, 1)),
     )
-    def make(self, pages, page_size, lanes, spare):
+    def make(self, pages, page_size, lanes, spare, locked):
         self.largest = page_size - HEADER
-        self.start(pages, page_size, lanes, spare)
+        self.start(pages, page_size, lanes, spare, locked)
 
     def size(self, size):
         """A size in bytes; a half is such that two messages fill a page to its last byte."""
@@ -178,6 +179,15 @@ class RingMachine(Machine):
     def wait(self, seconds):
         self.do("wait", seconds)
 
+    @rule(lane=lanes, seconds=st.sampled_from((1, 59, 60, 100, 0)))
+    def limit_age(self, lane, seconds):
+        self.do("limit_age", self.lane(lane), seconds)
+
+    @rule(seconds=st.sampled_from((0, 1, 60)))
+    def expire(self, seconds):
+        self.do("wait", seconds)
+        self.do("expire")
+
     def finish(self):
         """Stored = acknowledged + dropped by reason + held, to the last message (R11)."""
         for lane in range(len(self.model.lanes)):
@@ -186,7 +196,7 @@ class RingMachine(Machine):
             self.deliver_one(9)
         ring = self.real.ring
         assert ring.messages() == ring.bytes_held() == 0
-        assert self.model.told == sum(ring.stolen) + sum(ring.dropped)
+        assert self.model.told == sum(ring.stolen) + sum(ring.expired) + sum(ring.dropped)
 
 
 def test_ring_does_what_its_model_does():
