@@ -91,14 +91,20 @@ class DispatchMachine(Machine):
         self.do("complete", back, result)
 
     @rule(result=st.sampled_from((0, 2)))
+    def complete_several(self, result):
+        self.complete_all(result)
+
     def complete_all(self, result):
         for back in reversed(range(min(6, len(self.model.order)))):
             self.do("complete", back, result)
 
-    @rule(works=st.booleans())
-    def link_lost(self, works):
+    @rule(retries=st.integers(0, 4))
+    def link_lost(self, retries):
+        """What was in progress is tried again, as often as if the link had not been lost."""
         self.do("move_all_back_to_pending")
-        if works:
+        self.do("do_work")
+        for _ in range(retries):
+            self.complete_all(2)
             self.do("do_work")
 
     @rule(what=st.integers(0, 12), option=st.sampled_from(options))

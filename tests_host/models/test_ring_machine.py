@@ -188,6 +188,15 @@ class RingMachine(Machine):
         self.do("wait", seconds)
         self.do("expire")
 
+    @rule(lane=lanes, off=st.integers(-1, 1))
+    def expire_at_the_limit(self, lane, off):
+        """The limit is 1 s below, at, or above the age of the lane's oldest page."""
+        pages = self.model.lanes[self.lane(lane)].pages()
+        if pages and self.model.seconds - pages[0].born + off > 0:
+            age = self.model.seconds - pages[0].born
+            self.do("limit_age", self.lane(lane), age + off)
+            self.do("expire")
+
     def finish(self):
         """Stored = acknowledged + dropped by reason + held, to the last message (R11)."""
         for lane in range(len(self.model.lanes)):
