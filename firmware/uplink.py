@@ -21,6 +21,7 @@ from umqtt.simple import MQTTException
 
 from firmware.link import CLOSED, GREETING, PERMANENT, UP, refusal
 from firmware.supervisor import in_seconds
+from millpond.clock import diff
 from millpond.ledger import TOO_LARGE
 from millpond.message import ProtocolError
 
@@ -83,6 +84,7 @@ class Uplink:
         self._task = None
         self._beat = None
         self._asked = {}
+        self._asked_at = 0
         self._oversized = set()
         self.subscribed = set()
         self.refused = set()
@@ -249,7 +251,6 @@ class Uplink:
 
     def _open(self, present):
         """Greet and subscribe, a packet a step; each step yields whether it has left entirely."""
-        self._asked.clear()
         if not present:
             self.subscribed.clear()
         for topic, payload in self._greetings():
@@ -261,6 +262,7 @@ class Uplink:
             if topic not in self.subscribed:
                 packet_id = self._sender.next_packet_id()
                 self._asked[packet_id] = topic
+                self._asked_at = self._clock.now()
                 yield self._link.subscribe(topic, qos, packet_id)
         self._sender.connected(present, self._clock.now())
 
@@ -277,6 +279,7 @@ class Uplink:
         if self._pacer:
             self._pacer.cancel()
             self._pacer = None
+        self._asked.clear()
         self._link.close()
         self._sender.disconnected()
 
@@ -299,10 +302,20 @@ class Uplink:
             reason = self._in_words(error)
         if not reason and self._sender.overdue(now):
             reason = "no acknowledgement within {} s".format(self._sender.ack_timeout_s)
+        if not reason and self._asked:
+            reason = self._unanswered(now)
         if reason:
             self.give_up(reason)
         else:
             self.kick()
+
+    def _unanswered(self, now):
+        """Why to give up when a SUBSCRIBE has waited too long for its SUBACK (L3)."""
+        limit_s = self._sender.ack_timeout_s
+        if diff(now, self._asked_at) < 1000 * limit_s:
+            return None
+        topics = ", ".join(sorted(self._asked.values()))
+        return "no answer to the subscription to {} within {} s".format(topics, limit_s)
 
     def give_up(self, reason):
         """Drop the connection for `reason` and make it anew. Not to be called from within `run`."""

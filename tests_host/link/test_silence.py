@@ -4,6 +4,7 @@ The rig answers orders all the while, which shows that nothing in it blocks (L1)
 """
 
 import socket
+import threading
 import time
 
 import pytest
@@ -47,6 +48,32 @@ def test_L3_CONNACK_has_the_whole_time_however_long_the_TCP_connection_took():
             sock.sendall(CONNACK_NEW)
             rig.up()
             rig.until(lambda s: s["up"], "the link up")
+
+
+def test_L3_a_broker_that_never_answers_a_SUBSCRIBE():
+    def deaf(end: End) -> None:
+        end.packet()
+        end.send(CONNACK_NEW)
+        end.until_closed()
+
+    def slow(end: End) -> None:
+        end.packet()
+        assert asked.wait(WAIT_S)
+        end.send(CONNACK_NEW)
+        end.serve()
+
+    asked = threading.Event()
+    subscriptions = [["rig/in", 1]]
+    with Scripted(deaf, slow) as server, Rig(server.port, subscriptions=subscriptions) as rig:
+        rig.until(lambda s: s["up"], "the link up")
+        rig.order("advance", ms=19000)
+        assert rig.stats()["losses"] == 0
+        rig.order("advance", ms=1000)
+        assert rig.down() == "no answer to the subscription to rig/in within 20 s"
+        rig.until(lambda s: s["attempts"] == 2 and s["state"] == "greeting", "the next attempt")
+        rig.order("advance", ms=5000)
+        asked.set()
+        assert rig.subscribed("rig/in")["attempts"] == 2
 
 
 def test_OpenEVSE_1102_a_broker_that_never_sends_CONNACK(proxy, rig):
