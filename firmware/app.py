@@ -127,6 +127,7 @@ class App:
             c["send.rate_limit"],
             self.receipts.delivered,
             self.packer.prepare,
+            c["mqtt.max_retries"],
         )
         self.receipts.hand_to(self.packer, self._poll)
 

@@ -77,8 +77,8 @@ class Link(MQTTClient):
     in bytes that will be published, `receive` the largest inbound body kept, `connect_timeout_s`
     the limit for each step of connecting. `resolve(host, port)` is a coroutine function that gives
     the broker's address (`firmware.dial`). `set_callback(f)` sets umqtt's `f(topic, msg)` for
-    inbound messages; whoever owns the link replaces `on_acknowledged`, `on_subscribed` and
-    `on_flushed`.
+    inbound messages; whoever owns the link replaces `on_acknowledged`, `on_received`,
+    `on_completed`, `on_subscribed` and `on_flushed`.
     """
 
     def __init__(
@@ -196,6 +196,14 @@ class Link(MQTTClient):
         if not self._out.publish(topic, payload, flags, packet_id):
             if self._out.too_large():
                 return None
+            raise OSError(errno.ENOBUFS)
+        return self._flush()
+
+    def release(self, packet_id):
+        """Send a PUBREL, the second step of QoS 2 (S6); as `send` otherwise."""
+        if self.state != UP:
+            raise OSError(errno.ENOTCONN)
+        if not self._out.release(packet_id):
             raise OSError(errno.ENOBUFS)
         return self._flush()
 
@@ -327,6 +335,14 @@ class Link(MQTTClient):
             self._require_up("PUBACK")
         self.on_acknowledged(packet_id)
 
+    def on_pubrec(self, packet_id):
+        self._require_up("PUBREC")
+        self.on_received(packet_id)
+
+    def on_pubcomp(self, packet_id):
+        self._require_up("PUBCOMP")
+        self.on_completed(packet_id)
+
     def on_suback(self, packet_id, code):
         self._require_up("SUBACK")
         self.on_subscribed(packet_id, code)
@@ -346,6 +362,12 @@ class Link(MQTTClient):
 
     def on_acknowledged(self, packet_id):
         """Called for each PUBACK. Meant to be replaced."""
+
+    def on_received(self, packet_id):
+        """Called for each PUBREC. Meant to be replaced."""
+
+    def on_completed(self, packet_id):
+        """Called for each PUBCOMP. Meant to be replaced."""
 
     def on_subscribed(self, packet_id, code):
         """Called for each SUBACK: the QoS granted, or 0x80 for a refusal. Meant to be replaced."""

@@ -22,6 +22,9 @@ _CONNECT = const(0x10)
 _CONNACK = const(0x20)
 _PUBLISH = const(0x30)
 _PUBACK = const(0x40)
+_PUBREC = const(0x50)
+_PUBREL = const(0x62)
+_PUBCOMP = const(0x70)
 _SUBSCRIBE = const(0x82)
 _SUBACK = const(0x90)
 _PINGRESP = const(0xD0)
@@ -38,7 +41,9 @@ HEAD_MAX = const(9)  # bytes of a PUBLISH beside topic and payload: 1 + 4 + 2 + 
 _REFUSED = const(0x80)  # in a SUBACK
 
 # Packets of fixed size that a broker may send: first byte -> remaining length.
-_FIXED = {_CONNACK: 2, _PUBACK: 2, _PINGRESP: 0}
+_FIXED = {_CONNACK: 2, _PUBACK: 2, _PUBREC: 2, _PUBCOMP: 2, _PINGRESP: 0}
+# Those that bear nothing but a packet id, in words.
+_NAMES = {_PUBACK: "PUBACK", _PUBREC: "PUBREC", _PUBCOMP: "PUBCOMP"}
 
 
 def _length_bytes(remaining):
@@ -149,6 +154,14 @@ class Outbound:
         self.buffer[self.end - len(body) : self.end] = body
         return True
 
+    def release(self, packet_id):
+        """PUBREL."""
+        if self.end + 4 > len(self.buffer):
+            return False
+        self._head(_PUBREL, 2)
+        self._number(packet_id)
+        return True
+
     def _head(self, first, remaining):
         self.end = _write_head(self.buffer, self.end, first, remaining)
 
@@ -169,9 +182,9 @@ class Inbound:
     """Reads the packets of one connection; `limit` is the largest body kept, in bytes.
 
     `handler` has `on_connack(session_present, code)`, `on_puback(packet_id)`,
-    `on_suback(packet_id, code)`, `on_pingresp()` and
-    `on_publish(topic, payload, qos, retained, packet_id)`, where topic and payload are views that
-    hold only during the call, and payload is None for a message that was too large.
+    `on_pubrec(packet_id)`, `on_pubcomp(packet_id)`, `on_suback(packet_id, code)`, `on_pingresp()`
+    and `on_publish(topic, payload, qos, retained, packet_id)`, where topic and payload are views
+    that hold only during the call, and payload is None for a message that was too large.
     """
 
     def __init__(self, handler, limit=1024):
@@ -269,8 +282,8 @@ class Inbound:
         self._state = _TYPE if self._want == self._remaining else _SKIP
         if first & 0xF0 == _PUBLISH:
             self._publish(body)
-        elif first == _PUBACK:
-            self._puback((body[0] << 8) | body[1])
+        elif first in _NAMES:
+            self._answer(first, (body[0] << 8) | body[1])
         elif first == _CONNACK:
             if body[0] > 1:
                 raise ProtocolError("CONNACK with flags 0x{:02x}".format(body[0]))
@@ -280,10 +293,15 @@ class Inbound:
         else:
             self._handler.on_pingresp()
 
-    def _puback(self, packet_id):
+    def _answer(self, first, packet_id):
         if not packet_id:
-            raise ProtocolError("PUBACK with packet id 0")
-        self._handler.on_puback(packet_id)
+            raise ProtocolError("{} with packet id 0".format(_NAMES[first]))
+        if first == _PUBACK:
+            self._handler.on_puback(packet_id)
+        elif first == _PUBREC:
+            self._handler.on_pubrec(packet_id)
+        else:
+            self._handler.on_pubcomp(packet_id)
 
     def _suback(self, packet_id, code):
         if code > 2 and code != _REFUSED:

@@ -10,7 +10,7 @@ import json
 from micropython import const
 
 from millpond import health as judge
-from millpond.sender import LEAVING
+from millpond.sender import LEAVING, WAITING
 
 _LONGEST = const(120)  # characters of a text in the health message
 _MOST = const(4)  # troubles in the health message
@@ -115,7 +115,17 @@ def _in_flight(app):
         "bytes": sender.length,
         "qos": sender.qos,
         "dup": sender.dup,
+        "awaits": _awaits(sender),
     }
+
+
+def _awaits(sender):
+    """What the message in flight waits for."""
+    if sender.state == LEAVING:
+        return "the network"
+    if sender.qos < 2:
+        return "PUBACK"
+    return "PUBREC" if sender.state == WAITING else "PUBCOMP"
 
 
 def _intake(app, now):

@@ -75,8 +75,15 @@ def _flight(flight):
     if not flight:
         return "nothing"
     again = ", again" if flight["dup"] else ""
-    text = "packet {} to {}, {} bytes, QoS {}{}"
-    return text.format(flight["packet_id"], flight["topic"], flight["bytes"], flight["qos"], again)
+    text = "packet {} to {}, {} bytes, QoS {}{}; awaits {}"
+    return text.format(
+        flight["packet_id"],
+        flight["topic"],
+        flight["bytes"],
+        flight["qos"],
+        again,
+        flight["awaits"],
+    )
 
 
 def _intake_lines(intake):

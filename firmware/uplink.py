@@ -29,6 +29,7 @@ _EPIPE = const(32)  # the errno module of MicroPython lacks it
 _SUBSCRIPTION_REFUSED = const(0x80)
 _NO_ADDRESS = "no address found for {}"
 
+_CLOSED_BY_PEER = (errno.ECONNRESET, _EPIPE)
 _ERRORS = {
     errno.ECONNREFUSED: "connection refused: no broker listens at {}",
     errno.ECONNRESET: "the broker at {} closed the connection",
@@ -98,6 +99,8 @@ class Uplink:
         self.since = 0
         self.waiting_ms = 0
         link.on_acknowledged = self._acknowledged
+        link.on_received = self._received
+        link.on_completed = self._completed
         link.on_subscribed = self._subscription_answered
         link.on_flushed = self._flushed
 
@@ -119,6 +122,9 @@ class Uplink:
     def _send(self, now):
         sender = self._sender
         while sender.next(now):
+            if sender.release:
+                self._link.release(sender.packet_id)
+                continue
             payload = self._view[sender.at : sender.at + sender.length]
             left = self._link.send(sender.topic, payload, sender.flags, sender.packet_id)
             if left:
@@ -156,6 +162,21 @@ class Uplink:
         """A PUBACK came (S2). Runs within the link's `listen`, which hands on what it raises."""
         now = self._clock.now()
         if self._sender.acked(packet_id, now):
+            self._backoff.reset()
+            self._send(now)
+
+    def _received(self, packet_id):
+        """A PUBREC came (S6). A foreign one is answered too, as the standard demands."""
+        now = self._clock.now()
+        if self._sender.received(packet_id, now):
+            self._send(now)
+        else:
+            self._link.release(packet_id)
+
+    def _completed(self, packet_id):
+        """A PUBCOMP came (S6)."""
+        now = self._clock.now()
+        if self._sender.completed(packet_id, now):
             self._backoff.reset()
             self._send(now)
 
@@ -230,6 +251,8 @@ class Uplink:
             self.reason = "the broker broke the protocol: {}".format(error)
         except OSError as error:
             self.reason = self._given_up or self._in_words(error)
+            if error.errno in _CLOSED_BY_PEER and self._given_up is None:
+                self._judge()
         finally:
             if self._link.state == UP and not stopped:
                 self.losses += 1
@@ -238,6 +261,17 @@ class Uplink:
                 self.subscribed.clear()
             self._ended()
         return False
+
+    def _judge(self):
+        """The peer has closed the connection: perhaps because of what was in flight (S7)."""
+        sender = self._sender
+        if sender.closed_by_peer(self._clock.now()):
+            self._log.error(
+                "dropped as poison: topic {}, payload of {} bytes: the broker closed {} "
+                "connections in a row on it".format(
+                    sender.topic.decode(), sender.length, sender.max_retries
+                )
+            )
 
     async def _serve(self):
         link = self._link

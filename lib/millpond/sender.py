@@ -4,14 +4,26 @@ Pure logic: it is told of connections, departures, acknowledgements and the time
 which message of the ring is to be sent. It does no I/O.
 
     OFFLINE --connected--> IDLE --next--> LEAVING --left--> WAITING --acked--> IDLE
-       ^                                    |  (QoS 0: left --> IDLE)  |
-       +------------------------- disconnected -----------------------+
+       ^                                    |                  |
+       |            QoS 0: left --> IDLE ---+                  | QoS 2: received
+       |                                                       v
+       +-- disconnected, from any           IDLE <--completed-- RELEASING <--next-- RELEASE
 
-A message that can never leave goes from LEAVING to IDLE by `set_aside`.
+A message that can never leave goes from LEAVING to IDLE by `set_aside`. Of QoS 2, `received` is
+PUBREC, what `next` then gives is PUBREL, and `completed` is PUBCOMP (S6).
 
 The one way a message is ever sent again is a new connection; on a live one nothing is re-sent
 (S5). What was in flight when a link was lost goes out first on the next one: under the same
-packet id and with DUP when the broker still has the session, else as a new publication (S3).
+packet id and with DUP when the broker still has the session, else as a new publication (S3). Where
+PUBREC had come, the exchange goes on with PUBREL; but when the session is gone the message is
+published anew, since nobody can tell whether the broker passed it on before it forgot: twice is
+within the promise, never is not.
+
+A message on which the peer closes the connection `max_retries` times in a row is poison (S7): it
+is dropped with the reason `POISON`, and the next one has its turn. A closing counts against the
+message in flight if it comes within _PROMPT_MS of its leaving: a broker that chokes on a message
+closes at once, while one that is restarted, or is told to serve another client of our name, closes
+whenever that happens. An acknowledgement, also PUBREC, clears the suspicion.
 
 A rate limit sets a moment for each message, an interval behind the moment of the last one and not
 behind its departure, so that lateness does not add up (S9). Time in which nothing waited is not
@@ -37,11 +49,17 @@ OFFLINE = const(0)
 IDLE = const(1)
 LEAVING = const(2)
 WAITING = const(3)
+RELEASE = const(4)
+RELEASING = const(5)
+
+POISON = "poison"
 
 _MAX_PACKET_ID = const(65535)
 _MAX_TIMEOUT_S = const(86400)
 _MAX_RATE = const(1000)
 _CATCH_UP_MS = const(50)
+_MAX_RETRIES = const(100)
+_PROMPT_MS = const(5000)
 
 
 class Sender:
@@ -49,27 +67,40 @@ class Sender:
 
     `topics` is the TopicTable that tags refer to. `ack_timeout_s` is how long an acknowledgement
     may take (S5). `rate_limit` is in messages a second, up to 1000, 0 for as fast as they are
-    acknowledged (S9). `on_delivered(at, length, tag)` is called for each message the broker has,
-    while its payload still stands in the ring's buffer. `prepare(at, length, tag)` is called
+    acknowledged (S9). `max_retries`, up to 100, is how often in a row the peer closes the
+    connection on one message before that is dropped as poison (S7). `on_delivered(at, length, tag)`
+    is called for each message the broker has, while its payload still stands in the ring's buffer.
+    `prepare(at, length, tag)` is called
     before a message tagged unstamped leaves for the first time, and gives its tag anew.
 
     After `next` has returned True these describe what to send: `topic` (bytes), `at` and
     `length` (payload in the ring's buffer), `qos`, `retained`, `dup` and `packet_id`; `flags` has
-    the three as MQTT does, DUP << 3 | QoS << 1 | RETAIN.
+    the three as MQTT does, DUP << 3 | QoS << 1 | RETAIN. But when `release` is true, what is to be
+    sent is the PUBREL of `packet_id`.
 
     `delivered` counts the messages that the broker has, `resent` how often one was sent once more
     over a new connection, whether as a DUP or as a new publication.
     """
 
     def __init__(
-        self, ring, topics, ack_timeout_s=20, rate_limit=0, on_delivered=None, prepare=None
+        self,
+        ring,
+        topics,
+        ack_timeout_s=20,
+        rate_limit=0,
+        on_delivered=None,
+        prepare=None,
+        max_retries=5,
     ):
         within("ack_timeout_s", ack_timeout_s, _MAX_TIMEOUT_S, 1)
+        within("max_retries", max_retries, _MAX_RETRIES, 1)
         within("rate_limit", rate_limit, _MAX_RATE)
         self._ring = ring
         self._topics = topics
         self.ack_timeout_s = ack_timeout_s
         self.rate_limit = rate_limit
+        self.max_retries = max_retries
+        self._closings = 0
         # The interval, and its fraction of a millisecond in units of 1/rate_limit ms.
         self._interval_ms = 1000 // rate_limit if rate_limit else 0
         self._interval_rest = 1000 % rate_limit if rate_limit else 0
@@ -87,7 +118,8 @@ class Sender:
         self._flags = self.flags = 0
         self.topic = b""
         self.at = self.length = self.qos = self.packet_id = 0
-        self.retained = self.dup = False
+        self.retained = self.dup = self.release = False
+        self._received = False
 
         self.delivered = 0
         self.resent = 0
@@ -115,14 +147,36 @@ class Sender:
         self.state = OFFLINE
         self._ring.rewind()
 
+    def closed_by_peer(self, now):
+        """The peer has closed the connection: to be told before `disconnected` (S7).
+
+        True when what was in flight is poison and has been dropped.
+        """
+        if self.state < LEAVING or diff(now, self._since) > _PROMPT_MS:
+            return False
+        self._closings += 1
+        if self._closings < self.max_retries:
+            return False
+        self._forget(IDLE)
+        self._ring.drop(POISON)
+        return True
+
+    def _forget(self, state):
+        """Nothing is in flight any more."""
+        self.state = state
+        self._session_id = self._closings = 0
+        self._received = False
+
     def next(self, now):
         """Take up the next message; True when there is one to send now (S1)."""
-        if self.state != IDLE:
-            return False
         ring = self._ring
+        if self.state != IDLE:
+            return self.state == RELEASE and self._release(now)
         if not ring.head():
             self._rested = True
             return False
+        if self._received and ring.head_packet_id == self._session_id:
+            return self._release(now)
         if self.rate_limit and diff(now, self._due) < 0:
             return False
         tag = ring.head_tag
@@ -131,12 +185,13 @@ class Sender:
             ring.retag(tag)
         if tag != self._tag:
             self._describe(tag)
+        self.release = False
         packet_id = ring.head_packet_id
         if packet_id and self._goes_again(packet_id):
             self.dup = self.qos > 0
             self.flags = self._flags | self.dup << 3
         else:
-            self.dup = False
+            self.dup = self._received = False
             self.flags = self._flags
             packet_id = self._last_id + 1 if self._last_id < _MAX_PACKET_ID else 1
             self._last_id = self._session_id = packet_id
@@ -148,6 +203,16 @@ class Sender:
         self._since = now
         if self.rate_limit:
             self._set_pace(now)
+        return True
+
+    def _release(self, now):
+        """PUBREL is to be sent: for the first time, or once more over a new connection (S6)."""
+        self.packet_id = self._session_id
+        if not self._ring.in_flight:
+            self._ring.sent(self.packet_id)
+        self.release = True
+        self.state = RELEASING
+        self._since = now
         return True
 
     def _goes_again(self, packet_id):
@@ -191,8 +256,7 @@ class Sender:
         """
         if self.state != LEAVING:
             raise ValueError("set aside in state {}: {} expected".format(self.state, LEAVING))
-        self._session_id = 0
-        self.state = IDLE
+        self._forget(IDLE)
         self._ring.drop(reason)
 
     def left(self, now):
@@ -210,18 +274,43 @@ class Sender:
             self._since = now
 
     def acked(self, packet_id, now):
-        """The broker acknowledged `packet_id`. False when that is not what is in flight (S2).
+        """PUBACK: the broker has `packet_id`. False when that is not what is in flight (S2).
 
-        An acknowledgement that comes before all bytes have left is foreign.
+        What comes before all bytes have left is foreign, as is a PUBACK for QoS 2.
         """
         ring = self._ring
-        if self.state != WAITING:
+        if self.state != WAITING or self.qos == 2:
             ring.stray_acks += 1
             return False
+        return self._advance(packet_id, now)
+
+    def received(self, packet_id, now):
+        """PUBREC: the broker has `packet_id` of QoS 2, and waits for its PUBREL (S6).
+
+        True when that is in flight and `next` now gives the PUBREL. False when it is foreign or
+        comes again; the standard has it answered with PUBREL none the less.
+        """
+        if self.state != WAITING or self.qos != 2 or packet_id != self.packet_id:
+            self._ring.stray_acks += 1
+            return False
+        self.state = RELEASE
+        self._received = True
+        self._closings = 0
+        self._since = now
+        return True
+
+    def completed(self, packet_id, now):
+        """PUBCOMP: the exchange of QoS 2 is over. False when that is not what is in flight."""
+        if self.state != RELEASING:
+            self._ring.stray_acks += 1
+            return False
+        return self._advance(packet_id, now)
+
+    def _advance(self, packet_id, now):
+        ring = self._ring
         if not ring.ack(packet_id):
             return False
-        self.state = IDLE
-        self._session_id = 0
+        self._forget(IDLE)
         self.delivered += 1
         self.round_trip_ms = diff(now, self._since)
         if self._on_delivered:

@@ -206,7 +206,7 @@ def test_a_section_and_the_whole_must_be_objects():
 def test_all_problems_are_named_one_line_each_in_the_tables_order():
     given = {
         "zzz": {},
-        "mqtt": {"port": 0, "qos": 2, "hots": "broker"},
+        "mqtt": {"port": 0, "qos": 3, "hots": "broker"},
         "device": {"name": ""},
     }
     lines = problems(given)
@@ -217,7 +217,7 @@ def test_all_problems_are_named_one_line_each_in_the_tables_order():
         'device.name ""',
         "mqtt.host",
         "mqtt.port 0",
-        "mqtt.qos 2",
+        "mqtt.qos 3",
     ]
 
 

@@ -17,6 +17,12 @@ class Heard:
     def on_puback(self, packet_id):
         self.calls.append(("puback", packet_id))
 
+    def on_pubrec(self, packet_id):
+        self.calls.append(("pubrec", packet_id))
+
+    def on_pubcomp(self, packet_id):
+        self.calls.append(("pubcomp", packet_id))
+
     def on_suback(self, packet_id, code):
         self.calls.append(("suback", packet_id, code))
 
@@ -31,6 +37,8 @@ class Heard:
 STREAM = (
     b"\x20\x02\x01\x00"
     b"\x40\x02\x12\x34"
+    b"\x50\x02\x12\x35"
+    b"\x70\x02\x12\x36"
     b"\xd0\x00"
     b"\x90\x03\x00\x07\x01"
     b"\x31\x06\x00\x01tabc"
@@ -41,6 +49,8 @@ STREAM = (
 CALLS = [
     ("connack", True, 0),
     ("puback", 0x1234),
+    ("pubrec", 0x1235),
+    ("pubcomp", 0x1236),
     ("pingresp",),
     ("suback", 7, 1),
     ("publish", b"t", b"abc", 0, 1, 0),
@@ -194,7 +204,12 @@ def test_L4_malformed_packets_close_with_a_reason():
         (b"\x00\x00", "0x00"),
         (b"\x10\x00", "0x10"),
         (b"\x41\x02\x00\x01", "0x41"),
-        (b"\x50\x02\x00\x01", "0x50"),
+        (b"\x51\x02\x00\x01", "0x51"),
+        (b"\x62\x02\x00\x01", "0x62"),
+        (b"\x50\x02\x00\x00", "PUBREC with packet id 0"),
+        (b"\x70\x02\x00\x00", "PUBCOMP with packet id 0"),
+        (b"\x50\x03\x00\x01\x00", "2 expected"),
+        (b"\x70\x01\x00", "2 expected"),
         (b"\xf0\x00", "0xf0"),
         (b"\x40\x03\x00\x01\x00", "2 expected"),
         (b"\x40\x02\x00\x00", "packet id 0"),

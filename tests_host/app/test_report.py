@@ -7,6 +7,7 @@ from millpond.clock import Clock
 from millpond.ledger import Ledger
 from millpond.message_queue import MessageQueue
 from millpond.paged_ring import PagedRing
+from millpond.sender import LEAVING, RELEASE, RELEASING, WAITING
 from millpond.watchdog import DeliveryWatchdog
 
 
@@ -73,6 +74,19 @@ def app(up=True, length=10):
         worst_lag_ms=6,
         log=Thing(last_error=text),
     )
+
+
+def test_what_the_message_in_flight_awaits():
+    one = app()
+    for state, qos, awaits in (
+        (LEAVING, 1, "the network"),
+        (WAITING, 1, "PUBACK"),
+        (WAITING, 2, "PUBREC"),
+        (RELEASE, 2, "PUBCOMP"),
+        (RELEASING, 2, "PUBCOMP"),
+    ):
+        one.sender.state, one.sender.qos = state, qos
+        assert report.gauges(one)["in_flight"]["awaits"] == awaits
 
 
 def test_gauges_are_what_the_objects_say():

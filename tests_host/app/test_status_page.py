@@ -33,7 +33,14 @@ def gauges(**changes):
             "resent": 6,
             "stray_acks": 0,
         },
-        "in_flight": {"packet_id": 77, "topic": "m/pond/data", "bytes": 612, "qos": 1, "dup": True},
+        "in_flight": {
+            "packet_id": 77,
+            "topic": "m/pond/data",
+            "bytes": 612,
+            "qos": 1,
+            "dup": True,
+            "awaits": "PUBACK",
+        },
         "intake": {
             "size": 3,
             "capacity": 64,
@@ -123,7 +130,7 @@ def test_link_up_and_down():
 
 
 def test_in_flight():
-    assert line("in flight") == ["packet 77 to m/pond/data, 612 bytes, QoS 1, again"]
+    assert line("in flight") == ["packet 77 to m/pond/data, 612 bytes, QoS 1, again; awaits PUBACK"]
     assert line("in flight", in_flight=None) == ["nothing"]
 
 

@@ -12,11 +12,13 @@ WRAP = 1 << 30
 class Line:
     """A ring and a sender, with short words for what a link would do."""
 
-    def __init__(self, **options):
+    def __init__(self, lost=None, **options):
         self.topics = TopicTable()
         self.tag0 = make_tag(self.topics.index("pond/alarm"), 0, False)
+        self.tag2 = make_tag(self.topics.index("pond/bill"), 2, False)
         self.tag1 = make_tag(self.topics.index("pond/data"), 1, False)
-        self.ring = PagedRing(1024, 128, 4)
+        lost = [] if lost is None else lost
+        self.ring = PagedRing(1024, 128, 4, on_drop=lambda *what: lost.append(what[1:]))
         self.sender = Sender(self.ring, self.topics, **options)
 
     def put(self, *payloads):
@@ -201,6 +203,154 @@ def test_S6_QoS_0_cut_while_leaving_goes_again_without_dup():
     assert line.sender.resent == 1
 
 
+def test_S6_QoS_2_is_complete_at_PUBCOMP():
+    line = twice_in_flight()
+    sender = line.sender
+    assert not sender.acked(1, 0)
+    assert not sender.completed(1, 0)
+    assert not sender.received(2, 0)
+    assert line.sent() is None
+    assert sender.received(1, 3)
+    assert sender.next(4) and sender.release and sender.packet_id == 1
+    assert line.sent() is None
+    assert not sender.acked(1, 5) and not sender.completed(2, 5)
+    assert sender.delivered == 0 and line.ring.messages() == 2
+    assert sender.completed(1, 6)
+    assert sender.delivered == 1 and sender.round_trip_ms == 2
+    assert not sender.completed(1, 6)
+    assert line.sent() == (b"b", 2, False) and not sender.release
+    assert line.ring.stray_acks == 6
+
+
+def twice_in_flight(**options):
+    """A line with "a" of QoS 2 in flight, and "b" of QoS 1 behind it."""
+    line = Line(**options)
+    line.ring.append(b"a", 1, line.tag2)
+    line.put(b"b")
+    line.sender.connected(False, 0)
+    assert line.sent() == (b"a", 1, False)
+    return line
+
+
+def test_S6_a_PUBREC_that_comes_again_changes_nothing_and_is_counted():
+    line = twice_in_flight()
+    assert line.sender.received(1, 0) and not line.sender.received(1, 0)
+    assert line.sender.next(0) and not line.sender.received(1, 0)
+    assert line.ring.stray_acks == 2
+    assert line.sender.completed(1, 0)
+
+
+def test_S6_before_PUBREC_a_kept_session_gets_the_same_PUBLISH_with_DUP():
+    line = twice_in_flight()
+    line.sender.disconnected()
+    line.sender.connected(True, 0)
+    assert line.sent() == (b"a", 1, True)
+    assert line.sender.flags == 2 << 1 | 8 and not line.sender.release
+
+
+def test_S6_after_PUBREC_a_kept_session_gets_PUBREL_and_no_second_PUBLISH():
+    for released in (False, True):
+        line = twice_in_flight()
+        sender = line.sender
+        assert sender.received(1, 0)
+        if released:
+            assert sender.next(0)
+        for _ in range(3):
+            sender.disconnected()
+            line.ring.append(b"critical", 3, line.tag1)
+            assert not sender.completed(1, 0)
+            sender.connected(True, 0)
+            assert sender.next(0) and sender.release and sender.packet_id == 1
+        assert sender.completed(1, 0)
+        assert (sender.delivered, sender.resent) == (1, 0)
+        assert line.sent() == (b"critical", 2, False)
+
+
+def test_S6_after_PUBREC_a_new_session_gets_the_message_anew():
+    line = twice_in_flight()
+    assert line.sender.received(1, 0) and line.sender.next(0)
+    line.sender.disconnected()
+    line.sender.connected(False, 0)
+    assert line.sent() == (b"a", 2, False)
+    line.sender.disconnected()
+    line.sender.connected(True, 0)
+    assert line.sent() == (b"a", 2, True)
+    assert line.sender.received(2, 0) and line.sender.next(0) and line.sender.completed(2, 0)
+
+
+def test_S6_S4_the_id_of_QoS_2_wraps_and_is_not_given_away():
+    line = Line()
+    line.sender._last_id = 65534
+    line.ring.append(b"a", 1, line.tag2)
+    line.sender.connected(False, 0)
+    assert line.sent() == (b"a", 65535, False)
+    assert line.sender.received(65535, 0) and line.sender.next(0)
+    line.sender._last_id = 65534
+    assert line.sender.next_packet_id() == 1
+    assert line.sender.completed(65535, 0)
+
+
+def test_S6_S5_each_half_of_QoS_2_has_the_whole_time():
+    line = twice_in_flight(ack_timeout_s=10)
+    sender = line.sender
+    assert not sender.overdue(9999)
+    assert sender.received(1, 9999) and not sender.overdue(19998) and sender.overdue(19999)
+    assert sender.next(10000)
+    assert not sender.overdue(19999) and sender.overdue(20000)
+
+
+def closed(line, ms=10):
+    """The broker closes the connection `ms` after the message left, and takes the next one."""
+    poison = line.sender.closed_by_peer(line.sender._since + ms)
+    line.sender.disconnected()
+    line.sender.connected(True, 0)
+    return poison
+
+
+def test_S7_what_the_peer_closes_on_is_dropped_in_the_end_and_the_next_one_goes():
+    for qos_tag in ("tag1", "tag2"):
+        lost = []
+        line = Line(lost, max_retries=3)
+        tag = getattr(line, qos_tag)
+        line.ring.append(b"bad", 1, tag)
+        line.ring.append(b"good", 1, tag)
+        line.sender.connected(False, 0)
+        for closes in range(3):
+            assert line.sent()[0] == b"bad"
+            assert closed(line) is (closes == 2)
+        assert lost == [(3, tag, 1, "poison")]
+        assert line.ring.dropped[1] == 1
+        assert line.sent() == (b"good", 2, False)
+
+
+def test_S7_only_closings_in_a_row_count_and_only_right_behind_the_message():
+    line = Line(max_retries=2)
+    line.put(b"a", b"b")
+    line.sender.connected(False, 0)
+    assert not closed(line)  # with nothing in flight
+    line.sent()
+    assert not closed(line)
+    line.sent()
+    assert not closed(line, 6000)  # for some other reason
+    line.sent()
+    line.sender.disconnected()  # by us
+    line.sender.connected(True, 0)
+    _, packet_id, _ = line.sent()
+    assert line.sender.acked(packet_id, 0)
+    line.sent()
+    assert not closed(line)
+    line.sent()
+    assert closed(line)
+
+
+def test_S7_a_message_whose_PUBREC_came_is_not_suspected():
+    line = twice_in_flight(max_retries=2)
+    assert not closed(line)
+    line.sent()
+    assert line.sender.received(1, 0)
+    assert not closed(line)
+
+
 def test_S9_rate_limit_paces_and_a_long_idle_does_not_stall_it():
     line = Line(rate_limit=10)
     line.put(*[b"%d" % n for n in range(5)])
@@ -371,6 +521,26 @@ def test_bad_options_name_value_and_limit():
 
 def test_no_allocation_from_append_to_acknowledgement():
     no_allocation(Line(), lambda n: n)
+
+
+def test_no_allocation_from_append_to_completion():
+    line = Line()
+    tag = line.tag2
+    ring, sender = line.ring, line.sender
+    sender.connected(False, 0)
+
+    def work():
+        for _ in range(50):
+            ring.append(b"x", 1, tag)
+            sender.next(0)
+            sender.left(0)
+            sender.received(sender.packet_id, 0)
+            sender.next(0)
+            sender.completed(sender.packet_id, 0)
+
+    work()
+    no_alloc(work)
+    assert sender.delivered >= 100
 
 
 def test_no_allocation_under_a_rate_limit():

@@ -44,6 +44,7 @@ OPTIONS = {
     "ring_bytes": 65536,
     "page_bytes": 4096,
     "rate_limit": 0,
+    "max_retries": 5,
     "will": None,
     "greetings": [],
     "subscriptions": [],
@@ -145,6 +146,7 @@ class Rig:
             options["ack_timeout_s"],
             options["rate_limit"],
             on_delivered=self.on_delivered,
+            max_retries=options["max_retries"],
         )
         for _ in range(options["first_id"]):
             self.sender.next_packet_id()
