@@ -172,6 +172,7 @@ class App:
             c["mqtt.keepalive_s"],
             largest=max(self.ring.page_payload, len(announcement)) + len(self._topic("status")) + 8,
             connect_timeout_s=c["mqtt.connect_timeout_s"],
+            tls=self._make_tls(),
         )
         self.link.set_last_will(self._topic("status"), b'{"state": "offline"}', True, 1)
         self.uplink = Uplink(
@@ -184,9 +185,31 @@ class App:
             ),
             self.log,
             c["mqtt.clean_session"],
-            self.network.up,
+            self._obstacle,
             lambda: self._greetings(announcement),
         )
+
+    def _make_tls(self):
+        c = self.config
+        if not c["mqtt.tls"]:
+            return None
+        from firmware.tls import Tls  # not every port has TLS
+
+        return Tls(
+            c["mqtt.ca_file"],
+            c["mqtt.cert_file"],
+            c["mqtt.key_file"],
+            c["mqtt.tls_verify"],
+            c["mqtt.tls_name"],
+        )
+
+    def _obstacle(self):
+        """Why it is no use to connect yet, or None."""
+        if not self.network.up():
+            return "no network"
+        if self.config["mqtt.tls"] and self.config["mqtt.tls_verify"] and not self.clock.known:
+            return "the time of day is not known, without which no certificate can be judged"
+        return None
 
     def _topic(self, last):
         return "{}/{}/{}".format(self.config["mqtt.prefix"], self.name, last)

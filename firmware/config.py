@@ -32,6 +32,12 @@ TABLE = (
     ("wifi.password", "", TEXT, (0, 64, ""), "Wi-Fi password; empty = open network"),
     ("mqtt.host", None, TEXT, (1, 253, "/ "), "Broker: name or address"),
     ("mqtt.port", 1883, INT, (1, 65535), "Broker: TCP port"),
+    ("mqtt.tls", False, BOOL, None, "TLS; the port is mostly 8883 then"),
+    ("mqtt.ca_file", "", TEXT, (0, 64, ""), "TLS: certificates of those who may sign the broker's"),
+    ("mqtt.tls_verify", True, BOOL, None, "TLS: only to a broker whose certificate is in order"),
+    ("mqtt.tls_name", "", TEXT, (0, 253, "/ "), "TLS: name in that; empty = mqtt.host"),
+    ("mqtt.cert_file", "", TEXT, (0, 64, ""), "TLS: certificate of this board; empty = none"),
+    ("mqtt.key_file", "", TEXT, (0, 64, ""), "TLS: its private key"),
     ("mqtt.user", "", TEXT, (0, 256, ""), "User at the broker; empty = none"),
     ("mqtt.password", "", TEXT, (0, 512, ""), "Password at the broker; empty = none"),
     ("mqtt.prefix", "millpond", TEXT, (1, 64, "+#"), "First level of every topic"),
@@ -79,7 +85,14 @@ _AT_LEAST = (
     ("ring.page_bytes", 3, "ring.bytes"),
 )
 # The first is of no use without the second.
-_NEEDS = (("mqtt.password", "mqtt.user"), ("wifi.password", "wifi.ssid"))
+_NEEDS = (
+    ("mqtt.password", "mqtt.user"),
+    ("wifi.password", "wifi.ssid"),
+    ("mqtt.ca_file", "mqtt.tls"),
+    ("mqtt.cert_file", "mqtt.tls"),
+    ("mqtt.cert_file", "mqtt.key_file"),
+    ("mqtt.key_file", "mqtt.cert_file"),
+)
 # A batch of the largest reading fits in a page: bytes beside its values, and for each of theirs.
 _BATCH_BYTES = {"f7": (32, 1), "json": (96, 6)}
 
@@ -215,6 +228,10 @@ def _check_together(values, problems):
     for key, needed in _NEEDS:
         if key in values and needed in values and values[key] and not values[needed]:
             problems.append("{}: of no use without {}".format(key, needed))
+    if values.get("mqtt.tls") and values.get("mqtt.tls_verify") and not values.get("mqtt.ca_file"):
+        problems.append(
+            "mqtt.ca_file: needed to verify the broker, or set mqtt.tls_verify to false"
+        )
     if "batch.encoding" in values and "intake.slot_bytes" in values and "ring.page_bytes" in values:
         head, each = _BATCH_BYTES[values["batch.encoding"]]
         least = head + each * values["intake.slot_bytes"]

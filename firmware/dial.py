@@ -17,6 +17,14 @@ _IPPROTO_TCP = const(6)
 _TCP_NODELAY = const(1)
 
 
+class Unreachable(Exception):
+    """No connection can be made now; the reason in words."""
+
+
+class Hopeless(Unreachable):
+    """No connection can be made, and trying again will not mend that."""
+
+
 class Ready:
     """Awaits one direction of a socket through the event loop's poller, reusing one object."""
 
@@ -57,7 +65,8 @@ def new_socket():
 
 
 def waits(sock):
-    """Two awaitables: until `sock` can be read, and until it can be written."""
+    """Two awaitables: until `sock`, plain or TLS, can be read, and until it can be written."""
+    sock = getattr(sock, "raw", sock)
     queue = asyncio.core._io_queue  # pyright: ignore[reportAttributeAccessIssue]
     return Ready(queue.queue_read, sock), Ready(queue.queue_write, sock)
 

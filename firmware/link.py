@@ -7,6 +7,9 @@ either returns at once or is a coroutine that yields to the event loop while it 
        ^                      |                   |                  |                  |
        +----------------- close(): lost, refused, overdue, malformed -------------------+
 
+With TLS, SECURING lies between CONNECTING and GREETING: the CONNECT is being written, and the
+handshake goes before it (`firmware.tls`).
+
 Out: a packet is laid whole into one buffer and leaves with one write (L2). What the socket does
 not take at once is finished by a small task of its own, continuing where it stopped.
 
@@ -37,8 +40,9 @@ from millpond.message import ProtocolError
 CLOSED = const(0)
 RESOLVING = const(1)
 CONNECTING = const(2)
-GREETING = const(3)
-UP = const(4)
+SECURING = const(3)
+GREETING = const(4)
+UP = const(5)
 
 _CONTROL_ROOM = const(256)  # for PUBACKs and pings beside the largest PUBLISH
 _MIN_PING_MS = const(1000)
@@ -61,6 +65,7 @@ PERMANENT = (1, 2, 4, 5)
 _WAITS = {
     RESOLVING: "address of the broker not found within {} s",
     CONNECTING: "TCP connection not made within {} s",
+    SECURING: "TLS handshake not finished within {} s",
     GREETING: "no CONNACK within {} s",
 }
 
@@ -76,7 +81,8 @@ class Link(MQTTClient):
     Arguments as for umqtt.simple's MQTTClient, and: `largest` is the largest topic plus payload
     in bytes that will be published, `receive` the largest inbound body kept, `connect_timeout_s`
     the limit for each step of connecting. `resolve(host, port)` is a coroutine function that gives
-    the broker's address (`firmware.dial`). `set_callback(f)` sets umqtt's `f(topic, msg)` for
+    the broker's address (`firmware.dial`). `tls`, a `firmware.tls.Tls`, makes the connection a TLS
+    one. `set_callback(f)` sets umqtt's `f(topic, msg)` for
     inbound messages; whoever owns the link replaces `on_acknowledged`, `on_received`,
     `on_completed`, `on_subscribed` and `on_flushed`.
     """
@@ -93,12 +99,14 @@ class Link(MQTTClient):
         receive=1024,
         connect_timeout_s=10,
         resolve=dial.resolve,
+        tls=None,
     ):
         super().__init__(client_id, server, port, user, password, keepalive)
         self.state = CLOSED
         self.address = None
         self._timeout_s = connect_timeout_s
         self._resolve = resolve
+        self._tls = tls
         self._deadline = None
         self._half_ms = keepalive * 500
         self._ping_limit_ms = max(self._half_ms, _MIN_PING_MS)
@@ -121,8 +129,9 @@ class Link(MQTTClient):
     async def connect(self, clean_session=True):
         """Connect to the broker; True when it has kept our session (L7).
 
-        OSError when the network fails, MQTTException(code) when the broker refuses,
-        ProtocolError when it speaks nonsense. The caller must `close` the link on any of them.
+        OSError when the network fails, MQTTException(code) when the broker refuses, ProtocolError
+        when it speaks nonsense, Unreachable or Hopeless with a reason in words. The caller must
+        `close` the link on any of them.
         """
         self.close()
         self._inbound.reset()
@@ -135,8 +144,11 @@ class Link(MQTTClient):
         self._readable, self._writable = dial.waits(self.sock)
         dial.begin(self.sock, self.address)
         await self._writable
-        self._enter(GREETING)
         self._greet(clean_session)
+        if self._tls:
+            await self._secure()
+        self._enter(GREETING)
+        self._flush()
         while self._connack is None:
             await self.wait_msg()
         session_present, code = self._connack
@@ -166,7 +178,19 @@ class Link(MQTTClient):
         if not self._out.connect(_utf8(self.client_id), flags, self.keepalive, strings):
             size = len(self._out.buffer)
             raise ValueError("client id, will, user and password: {} bytes at most".format(size))
-        self._flush()
+
+    async def _secure(self):
+        """Write the first of the CONNECT, before which the socket does the handshake."""
+        self._enter(SECURING)
+        self.sock = self._tls.wrap(self.sock, self.server)
+        self._readable, self._writable = dial.waits(self.sock)
+        begun = self._out.at
+        try:
+            while not self._write_some() and self._out.at == begun:
+                await self._writable
+        except OSError as error:
+            self._tls.explain(error)
+            raise
 
     # -- sending ---------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ import errno
 from micropython import const
 from umqtt.simple import MQTTException
 
+from firmware.dial import Hopeless, Unreachable
 from firmware.link import CLOSED, GREETING, PERMANENT, UP, refusal
 from firmware.supervisor import in_seconds
 from millpond.clock import diff
@@ -48,7 +49,8 @@ _ERRORS = {
 class Uplink:
     """Keeps `link` connected and moves the ring's messages over it.
 
-    `network_up()`, if given, tells whether there is a network to connect over. `greetings()` gives
+    `obstacle()`, if given, says in words why there is no point in trying to connect yet, or gives
+    None. `greetings()` gives
     the (topic, payload) pairs that are published, retained, on each connect. `subscriptions` are
     (topic, qos) pairs (L7). A greeting or message too large for the link is set aside and logged.
 
@@ -66,7 +68,7 @@ class Uplink:
         backoff,
         log,
         clean_session=False,
-        network_up=None,
+        obstacle=lambda: None,
         greetings=lambda: (),
         subscriptions=(),
     ):
@@ -77,7 +79,7 @@ class Uplink:
         self._backoff = backoff
         self._log = log
         self._clean_session = clean_session
-        self._network_up = network_up
+        self._obstacle = obstacle
         self._greetings = greetings
         self._subscriptions = subscriptions
         self._paced = sender.rate_limit > 0
@@ -209,7 +211,7 @@ class Uplink:
         self.subscribed.clear()
         self._ended()
         while True:
-            await self._wait_for_network(beat)
+            await self._wait_for_a_way(beat)
             permanent = await self._connection()
             self.waiting_ms = self._backoff.next_ms(permanent)
             self._log.warning(
@@ -217,10 +219,13 @@ class Uplink:
             )
             await self._wait(self.waiting_ms, beat)
 
-    async def _wait_for_network(self, beat):
+    async def _wait_for_a_way(self, beat):
         beat()
-        while self._network_up and not self._network_up():
-            self.reason = "no network"
+        while True:
+            obstacle = self._obstacle()
+            if not obstacle:
+                break
+            self.reason = obstacle
             await asyncio.sleep_ms(200)
             beat()
 
@@ -247,6 +252,9 @@ class Uplink:
         except MQTTException as error:
             self.reason = refusal(error.args[0])
             return error.args[0] in PERMANENT
+        except Unreachable as error:
+            self.reason = str(error)
+            return isinstance(error, Hopeless)
         except ProtocolError as error:
             self.reason = "the broker broke the protocol: {}".format(error)
         except OSError as error:
@@ -265,12 +273,11 @@ class Uplink:
     def _judge(self):
         """The peer has closed the connection: perhaps because of what was in flight (S7)."""
         sender = self._sender
-        if sender.closed_by_peer(self._clock.now()):
+        closings = sender.closed_by_peer(self._clock.now())
+        if closings:
             self._log.error(
                 "dropped as poison: topic {}, payload of {} bytes: the broker closed {} "
-                "connections in a row on it".format(
-                    sender.topic.decode(), sender.length, sender.max_retries
-                )
+                "connections in a row on it".format(sender.topic.decode(), sender.length, closings)
             )
 
     async def _serve(self):

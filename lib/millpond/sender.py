@@ -23,7 +23,9 @@ A message on which the peer closes the connection `max_retries` times in a row i
 is dropped with the reason `POISON`, and the next one has its turn. A closing counts against the
 message in flight if it comes within _PROMPT_MS of its leaving: a broker that chokes on a message
 closes at once, while one that is restarted, or is told to serve another client of our name, closes
-whenever that happens. An acknowledgement, also PUBREC, clears the suspicion.
+whenever that happens. An acknowledgement, also PUBREC, clears the suspicion. Where dropping one
+did not help, and the broker closes on the next as well, that needs twice as many closings, and so
+on: perhaps it is the broker that is ill, and then the backlog must not be its victim.
 
 A rate limit sets a moment for each message, an interval behind the moment of the last one and not
 behind its departure, so that lateness does not add up (S9). Time in which nothing waited is not
@@ -101,6 +103,7 @@ class Sender:
         self.rate_limit = rate_limit
         self.max_retries = max_retries
         self._closings = 0
+        self._enough = max_retries
         # The interval, and its fraction of a millisecond in units of 1/rate_limit ms.
         self._interval_ms = 1000 // rate_limit if rate_limit else 0
         self._interval_rest = 1000 % rate_limit if rate_limit else 0
@@ -150,16 +153,19 @@ class Sender:
     def closed_by_peer(self, now):
         """The peer has closed the connection: to be told before `disconnected` (S7).
 
-        True when what was in flight is poison and has been dropped.
+        When what was in flight is poison it has been dropped: how often the peer closed on it,
+        else 0.
         """
         if self.state < LEAVING or diff(now, self._since) > _PROMPT_MS:
-            return False
+            return 0
         self._closings += 1
-        if self._closings < self.max_retries:
-            return False
+        closings = self._closings
+        if closings < self._enough:
+            return 0
+        self._enough = min(2 * self._enough, _MAX_RETRIES)
         self._forget(IDLE)
         self._ring.drop(POISON)
-        return True
+        return closings
 
     def _forget(self, state):
         """Nothing is in flight any more."""
@@ -296,6 +302,7 @@ class Sender:
         self.state = RELEASE
         self._received = True
         self._closings = 0
+        self._enough = self.max_retries
         self._since = now
         return True
 
@@ -311,6 +318,7 @@ class Sender:
         if not ring.ack(packet_id):
             return False
         self._forget(IDLE)
+        self._enough = self.max_retries
         self.delivered += 1
         self.round_trip_ms = diff(now, self._since)
         if self._on_delivered:

@@ -203,6 +203,25 @@ def test_a_section_and_the_whole_must_be_objects():
     assert problems(3)[0].startswith("an object of sections {...} expected, not ")
 
 
+def test_TLS_needs_its_files():
+    def problems(**mqtt):
+        mqtt["host"] = "b"
+        return raises(ConfigError, check, {"mqtt": mqtt})
+
+    assert problems(tls=True) == (
+        "mqtt.ca_file: needed to verify the broker, or set mqtt.tls_verify to false"
+    )
+    assert problems(ca_file="ca.pem") == "mqtt.ca_file: of no use without mqtt.tls"
+    assert problems(tls=True, ca_file="a", cert_file="c") == (
+        "mqtt.cert_file: of no use without mqtt.key_file"
+    )
+    assert problems(tls=True, ca_file="a", key_file="c") == (
+        "mqtt.key_file: of no use without mqtt.cert_file"
+    )
+    check({"mqtt": {"host": "b", "tls": True, "tls_verify": False}})
+    check({"mqtt": {"host": "b", "tls": True, "ca_file": "a", "cert_file": "c", "key_file": "k"}})
+
+
 def test_all_problems_are_named_one_line_each_in_the_tables_order():
     given = {
         "zzz": {},

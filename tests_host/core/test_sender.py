@@ -317,7 +317,7 @@ def test_S7_what_the_peer_closes_on_is_dropped_in_the_end_and_the_next_one_goes(
         line.sender.connected(False, 0)
         for closes in range(3):
             assert line.sent()[0] == b"bad"
-            assert closed(line) is (closes == 2)
+            assert closed(line) == (3 if closes == 2 else 0)
         assert lost == [(3, tag, 1, "poison")]
         assert line.ring.dropped[1] == 1
         assert line.sent() == (b"good", 2, False)
@@ -336,6 +336,23 @@ def test_S7_only_closings_in_a_row_count_and_only_right_behind_the_message():
     line.sender.disconnected()  # by us
     line.sender.connected(True, 0)
     _, packet_id, _ = line.sent()
+    assert line.sender.acked(packet_id, 0)
+    line.sent()
+    assert not closed(line)
+    line.sent()
+    assert closed(line)
+
+
+def test_S7_a_broker_that_closes_on_everything_gets_its_victims_ever_more_slowly():
+    line = Line(max_retries=2)
+    line.put(*[bytes((n,)) for n in range(9)])
+    line.sender.connected(False, 0)
+    for needed in (2, 4, 8, 16, 32, 64, 100, 100):
+        for closes in range(needed):
+            packet_id = line.sent()[1]
+            assert closed(line) == (needed if closes == needed - 1 else 0)
+    packet_id = line.sent()[1]
+    line.put(b"a", b"b")
     assert line.sender.acked(packet_id, 0)
     line.sent()
     assert not closed(line)

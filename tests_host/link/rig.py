@@ -22,8 +22,9 @@ import time
 import umqtt.simple
 
 from firmware.backoff import Backoff
-from firmware.link import CLOSED, CONNECTING, GREETING, RESOLVING, UP, Link
+from firmware.link import CLOSED, CONNECTING, GREETING, RESOLVING, SECURING, UP, Link
 from firmware.supervisor import Supervisor
+from firmware.tls import Tls
 from firmware.uplink import Uplink
 from millpond.clock import Clock
 from millpond.message import TopicTable, make_tag
@@ -45,6 +46,7 @@ OPTIONS = {
     "page_bytes": 4096,
     "rate_limit": 0,
     "max_retries": 5,
+    "tls": None,
     "will": None,
     "greetings": [],
     "subscriptions": [],
@@ -73,6 +75,7 @@ _STATES = {
     CLOSED: "closed",
     RESOLVING: "resolving",
     CONNECTING: "connecting",
+    SECURING: "securing",
     GREETING: "greeting",
     UP: "up",
 }
@@ -168,7 +171,7 @@ class Rig:
             self.backoff,
             self.log,
             self.o["clean_session"],
-            lambda: self.network,
+            lambda: None if self.network else "no network",
             lambda: self.o["greetings"],
             self.o["subscriptions"],
         )
@@ -185,6 +188,7 @@ class Rig:
             largest=self.ring.page_payload + 64,
             receive=o["receive"],
             connect_timeout_s=o["connect_timeout_s"],
+            tls=Tls(*o["tls"]) if o["tls"] else None,
         )
         link.send_buffer = o["send_buffer"]
         link.set_callback(self.on_inbound)

@@ -144,7 +144,10 @@ def test_L4_random_bytes_before_and_after_the_CONNACK():
         answer_and_close(chance.choice(starts) + chance.randbytes(chance.randint(1, 60)))
         for _ in range(150)
     ]
-    with Scripted(*plays, broker) as server, Rig(server.port, backoff_ms=[1, 1]) as rig:
+    with (
+        Scripted(*plays, broker) as server,
+        Rig(server.port, backoff_ms=[1, 1], max_retries=100) as rig,
+    ):
         rig.order("put", n=20)
         rig.wait(lambda: len(rig.downs) >= 150, "the end of the nonsense")
         stats = rig.delivered(20)
