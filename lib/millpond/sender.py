@@ -65,14 +65,10 @@ class Sender:
         self, ring, topics, ack_timeout_s=20, rate_limit=0, on_delivered=None, prepare=None
     ):
         within("ack_timeout_s", ack_timeout_s, _MAX_TIMEOUT_S, 1)
-        within("rate_limit", rate_limit, _MAX_RATE)
         self._ring = ring
         self._topics = topics
         self.ack_timeout_s = ack_timeout_s
-        self.rate_limit = rate_limit
-        # The interval, and its fraction of a millisecond in units of 1/rate_limit ms.
-        self._interval_ms = 1000 // rate_limit if rate_limit else 0
-        self._interval_rest = 1000 % rate_limit if rate_limit else 0
+        self.pace(rate_limit)
         self._on_delivered = on_delivered
         self._prepare = prepare
         self.state = OFFLINE
@@ -92,6 +88,15 @@ class Sender:
         self.delivered = 0
         self.resent = 0
         self.round_trip_ms = 0
+
+    def pace(self, rate_limit):
+        """Set the rate limit (S9). The moment already set for the next message stands."""
+        within("rate_limit", rate_limit, _MAX_RATE)
+        self.rate_limit = rate_limit
+        # The interval, and its fraction of a millisecond in units of 1/rate_limit ms.
+        self._interval_ms = 1000 // rate_limit if rate_limit else 0
+        self._interval_rest = 1000 % rate_limit if rate_limit else 0
+        self._due_rest = 0
 
     def next_packet_id(self):
         """A fresh packet id: 1 to 65,535, then 1 again, never 0 nor the one in flight (S4)."""
