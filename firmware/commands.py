@@ -220,9 +220,13 @@ class Commands:
         if known:
             self.repeated += 1
             return known[:-1] + b', "repeated": true}'
-        if op == "reboot":
-            self._prepare_reboot(command)
+        if op == "reboot" and command.dup:
+            raise ValueError("it may have been done already; send it again under another id")
         result = getattr(self._operations, op)(**arguments)
+        if op == "reboot":
+            command.reboots = True
+            self._answered = False
+            self._reboot_at = self._seconds()
         reply = _reply_of(name, json.dumps(result).encode())
         self.done += 1
         if len(self._remembered) >= _REMEMBERED:
@@ -239,13 +243,6 @@ class Commands:
                     raise ValueError(text.format(json.dumps(name)))
                 return reply
         return None
-
-    def _prepare_reboot(self, command):
-        if command.dup:
-            raise ValueError("it may have been done already; send it again under another id")
-        command.reboots = True
-        self._answered = False
-        self._reboot_at = self._seconds()
 
     def _seconds(self):
         self._clock.now()
