@@ -178,7 +178,7 @@ class Uplink:
 
     def pace(self, rate_limit):
         """Send at most `rate_limit` messages a second from now on; 0: as fast as acknowledged."""
-        self._sender.pace(rate_limit)
+        self._sender.pace(rate_limit, self._clock.now())
         self._paced = rate_limit > 0
         self.kick()
 

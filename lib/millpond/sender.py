@@ -68,13 +68,12 @@ class Sender:
         self._ring = ring
         self._topics = topics
         self.ack_timeout_s = ack_timeout_s
-        self.pace(rate_limit)
+        self.rate_limit = 0
+        self.pace(rate_limit, 0)
         self._on_delivered = on_delivered
         self._prepare = prepare
         self.state = OFFLINE
         self._since = 0
-        self._due = 0
-        self._due_rest = 0
         self._rested = True
         self._session_id = 0
         self._last_id = 0
@@ -89,9 +88,11 @@ class Sender:
         self.resent = 0
         self.round_trip_ms = 0
 
-    def pace(self, rate_limit):
-        """Set the rate limit (S9). The moment already set for the next message stands."""
+    def pace(self, rate_limit, now):
+        """Set the rate limit (S9). A moment that is set for the next message already stands."""
         within("rate_limit", rate_limit, _MAX_RATE)
+        if not self.rate_limit:
+            self._due = now
         self.rate_limit = rate_limit
         # The interval, and its fraction of a millisecond in units of 1/rate_limit ms.
         self._interval_ms = 1000 // rate_limit if rate_limit else 0
