@@ -237,7 +237,7 @@ class Commands:
 
     def _known(self, name, mark):
         for other, other_mark, reply in self._remembered:
-            if type(other) is type(name) and other == name:
+            if other == name:
                 if mark != other_mark:
                     text = "id {}: another command had it; each needs its own"
                     raise ValueError(text.format(json.dumps(name)))

@@ -77,7 +77,7 @@ class Exchange:
             return "it is offline; it gets the command when it is back, if its session is kept"
         if self._state == "online":
             return "it is online; are commands.enabled there, and may we publish to its cmd topic?"
-        return "this broker has never heard of it; see device.name and mqtt.prefix"
+        return "no status of it here; see device.name and mqtt.prefix, and what we may read"
 
 
 def command(

@@ -14,7 +14,7 @@ PATH = BUILD + "/" + NAME
 FILE = {
     "wifi": {"ssid": "barn", "password": 's\u00e9cret \\ " x'},
     "mqtt": {"user": "u", "password": "pa55", "host": "broker"},
-    "batch": {"max_readings": 7},
+    "batch": {"max_readings": 7, "max_age_ms": 9},
 }
 
 
@@ -112,11 +112,14 @@ def test_save_writes_the_key_keeps_the_rest_and_reads_back():
         kept.change("batch.max_readings", 8, True)
         again = json.loads(folder.text())
         assert again["wifi"] == FILE["wifi"] and again["mqtt"] == FILE["mqtt"]
-        assert again["log"] == {"level": "error"} and again["batch"] == {"max_readings": 8}
+        assert again["log"] == {"level": "error"} and again["batch"] == {
+            "max_readings": 8,
+            "max_age_ms": 9,
+        }
         assert config.load(PATH)["wifi.password"] == FILE["wifi"]["password"]
         assert NAME + ".new" not in os.listdir(BUILD)
         lines = folder.text().split("\n")
-        assert lines[0] == "{" and lines[1] == '  "wifi": {' and len(lines) == 18
+        assert lines[0] == "{" and lines[1] == '  "wifi": {' and len(lines) == 19
 
 
 def test_save_keeps_what_a_person_has_changed_in_the_file_since():
