@@ -398,6 +398,8 @@ class App:
 
     def close(self):
         """Shut down for good: tell whoever waits for a receipt that it is CANCELLED."""
+        if self.commands:
+            self.commands.close()
         self.receipts.close()
 
     def flush(self):

@@ -98,6 +98,11 @@ class Commands:
         self.refused = self.ignored = self.unanswered = 0
         self.last_refusal = ""
 
+    def close(self):
+        """Shut down: nothing is obeyed any more, and what came meanwhile is ignored."""
+        self._queue.close()
+        self._unsent = None
+
     def gauges(self):
         """The counters, for report and status page."""
         return {

@@ -76,18 +76,10 @@ TABLE = (
 # What a command may change while the program runs (firmware/run_time.py); nothing here stands in
 # the tables below, so that each can be checked by itself.
 SETTABLE = (
-    "send.rate_limit",
-    "ring.max_age_s",
-    "batch.max_readings",
-    "batch.max_age_ms",
-    "watchdog.delivery_timeout_s",
-    "watchdog.check_period_s",
-    "health.period_s",
-    "plant.period_ms",
-    "plant.alert_every_s",
-    "board.period_ms",
-    "log.level",
-)
+    "send.rate_limit", "ring.max_age_s", "batch.max_readings", "batch.max_age_ms",
+    "watchdog.delivery_timeout_s", "watchdog.check_period_s", "health.period_s",
+    "plant.period_ms", "plant.alert_every_s", "board.period_ms", "log.level",
+)  # fmt: skip
 
 # The second is at least so many times the first.
 _AT_LEAST = (

@@ -396,3 +396,16 @@ def test_a_callback_of_a_reply_long_gone_changes_nothing():
     late[1](late[0], SUCCESS, None, None)
     world.work()
     assert len(world.waiting) == 1 and world.commands._queue.strays == 1
+
+
+def test_S8_after_close_nothing_is_obeyed_any_more():
+    world = World(acknowledges=False)
+    for n in range(3):
+        world.comes({"id": n, "op": "flush"})
+    world.work()
+    world.commands.close()
+    world.comes({"id": 9, "op": "flush"})
+    world.work(3)
+    world.told(ERROR)
+    assert world.did == ["flush"] and world.commands.ignored == 1
+    assert len(world.commands._queue) == 0
