@@ -34,7 +34,7 @@ from firmware.watcher import Watcher
 from millpond.batch import make_writer
 from millpond.clock import Clock, add, diff
 from millpond.ledger import Ledger
-from millpond.message import CRITICAL, LOW, NORMAL, QOS_AT_LEAST_ONCE, TopicTable, make_tag
+from millpond.message import CRITICAL, HIGH, LOW, NORMAL, QOS_AT_LEAST_ONCE, TopicTable, make_tag
 from millpond.message_queue import MessageQueue
 from millpond.packer import Packer
 from millpond.paged_ring import PagedRing
@@ -43,6 +43,7 @@ from millpond.watchdog import DeliveryWatchdog
 
 _LANES = CRITICAL + 1
 _PACK_MS = const(50)
+_COMMANDS_MS = const(50)
 _PACK_LIMIT = const(64)  # items packed in one turn of the loop
 _TICK_MS = const(100)
 _EXPIRE_MS = const(1000)
@@ -53,11 +54,11 @@ class App:
     """The whole of millpond on one board; `config` is a `firmware.settings.Config`.
 
     `wlan` is the Wi-Fi station or None for the host's network; `wdt` the class `machine.WDT` or
-    None; `started_by` the cause of the last reset in words. `run` is the main coroutine; `stop`
-    ends it; it may be run again.
+    None; `started_by` the cause of the last reset in words; `reset` a function that resets the
+    board, or None. `run` is the main coroutine; `stop` ends it; it may be run again.
     """
 
-    def __init__(self, config, wlan=None, wdt=None, started_by=""):
+    def __init__(self, config, wlan=None, wdt=None, started_by="", reset=None):
         self.config = config
         self.name = config["device.name"]
         self.started_by = started_by
@@ -70,6 +71,8 @@ class App:
         self._make_uplink()
         self.hardware_watchdog = HardwareWatchdog(wdt, config["watchdog.hardware_timeout_s"])
         self._make_watcher()
+        self._reset = reset
+        self._make_commands()
         self.running = False
         self.snapshot = None
         self.worst_lag_ms = 0
@@ -150,10 +153,10 @@ class App:
         """The sensors of this board: name yours here."""
         c = self.config
         sensors: list = []
+        self.plant = None
         if c["plant.enabled"]:
-            sensors.append(
-                Plant(c["plant.period_ms"], c["device.serial"], c["plant.alert_every_s"])
-            )
+            self.plant = Plant(c["plant.period_ms"], c["device.serial"], c["plant.alert_every_s"])
+            sensors.append(self.plant)
         if c["board.enabled"]:
             sensors.append(
                 Board(c["board.period_ms"], gc.mem_free, self._take_lag, self.ring.fill_percent)
@@ -187,6 +190,7 @@ class App:
             c["mqtt.clean_session"],
             self._obstacle,
             lambda: self._greetings(announcement),
+            ((self._topic("cmd"), QOS_AT_LEAST_ONCE),) if c["commands.enabled"] else (),
         )
 
     def _make_tls(self):
@@ -254,6 +258,25 @@ class App:
         )
         self.watcher = Watcher(self.config, self.clock, self.log, parts, time_of_day)
 
+    def _make_commands(self):
+        self.commands = None
+        if not self.config["commands.enabled"]:
+            return
+        from firmware.commands import Commands
+        from firmware.run_time import RunTime
+
+        topic = self._topic("cmd/reply")
+        self.topics.index(topic)
+        self.commands = Commands(
+            self._topic("cmd"),
+            RunTime(self, self._reset is not None),
+            self.clock,
+            lambda reply, on_complete: self.publish(topic, reply, HIGH, on_complete),
+            self.ring.page_payload,
+            self.log,
+        )
+        self.link.on_message = self.commands.take
+
     # -- tasks -----------------------------------------------------------------------------------
 
     def _add_tasks(self):
@@ -266,6 +289,8 @@ class App:
         add("link", self.uplink.run, 1000 * self.config["mqtt.connect_timeout_s"] + _SLACK_MS)
         add("health", self._report_health, _SLACK_MS)
         add("watcher", self.watcher.run, _SLACK_MS)
+        if self.commands:
+            add("commands", self._obey, _SLACK_MS)
         if self.config["log.status_s"]:
             add("status", self._log_status, _SLACK_MS)
 
@@ -312,11 +337,22 @@ class App:
         while True:
             beat()
             await asyncio.sleep_ms(1000)
-            left_s -= 1
+            left_s = min(left_s, self.config["health.period_s"]) - 1
             if left_s <= 0:
                 left_s = self.config["health.period_s"]
                 message = report.health(self, self.ring.page_payload)
                 self.packer.put(message, LOW, self._health_tag)
+
+    async def _obey(self, beat):
+        while True:
+            beat()
+            if self.commands and self.commands.work() and self._reset:
+                self.log.warning("reset by a command")
+                # Without leave of the broker, which so announces the board as offline.
+                self.uplink.give_up("reset by a command")
+                await asyncio.sleep_ms(_TICK_MS)
+                self._reset()
+            await asyncio.sleep_ms(_COMMANDS_MS)
 
     async def _log_status(self, beat):
         left_s = 0
@@ -386,7 +422,15 @@ class App:
 
     def close(self):
         """Shut down for good: tell whoever waits for a receipt that it is CANCELLED."""
+        if self.commands:
+            self.commands.close()
         self.receipts.close()
+
+    def flush(self):
+        """Send now what the intake and open batches hold."""
+        self._poll()
+        self.packer.flush()
+        self.uplink.kick()
 
     def stop_sensors(self):
         """Read no sensor from now on, while what was read is still delivered."""

@@ -70,6 +70,7 @@ TABLE = (
     ("watchdog.check_period_s", 10, INT, (1, 3600), "Period of that check, s"),
     ("watchdog.hardware_timeout_s", 30, INT, (0, 600), "Reset when a task hangs for, s; 0 = off"),
     ("health.period_s", 60, INT, (1, 86400), "Period of the health message, s"),
+    ("commands.enabled", True, BOOL, None, "Obey commands that come on the cmd topic"),
     ("plant.enabled", True, BOOL, None, "Simulated plant"),
     ("plant.period_ms", 1000, INT, (10, 3600000), "Plant: period of its readings, ms"),
     ("plant.alert_every_s", 300, INT, (0, 86400), "Plant: an alert at least every, s; 0 = off"),
@@ -78,6 +79,14 @@ TABLE = (
     ("log.level", "info", CHOICE, ("error", "warning", "info", "debug"), "What is logged"),
     ("log.status_s", 60, INT, (0, 86400), "Period of the status line on the console, s; 0 = off"),
 )
+
+# What a command may change while the program runs (firmware/run_time.py); nothing here stands in
+# the tables below, so that each can be checked by itself.
+SETTABLE = (
+    "send.rate_limit", "ring.max_age_s", "batch.max_readings", "batch.max_age_ms",
+    "watchdog.delivery_timeout_s", "watchdog.check_period_s", "health.period_s",
+    "plant.period_ms", "plant.alert_every_s", "board.period_ms", "log.level",
+)  # fmt: skip
 
 # The second is at least so many times the first.
 _AT_LEAST = (
@@ -96,7 +105,7 @@ _NEEDS = (
 # A batch of the largest reading fits in a page: bytes beside its values, and for each of theirs.
 _BATCH_BYTES = {"f7": (32, 1), "json": (96, 6)}
 
-_LARGEST_FILE = 8192
+LARGEST_FILE = 8192
 _LONGEST_SHOWN = 40
 _JSON_NAMES = {list: "[...]", dict: "{...}", type(None): "null"}
 
@@ -106,12 +115,14 @@ def load(path="config.json"):
 
     Each line of the error begins with the path; JSON that is none is named by line and column.
     """
-    text = _read(path)
+    text = read(path)
     try:
         tree = strict_json.parse(text)
     except ValueError as error:
         raise ConfigError("{}: {}".format(path, error))
-    return check(tree, path + ": ")
+    config = check(tree, path + ": ")
+    config.path = path
+    return config
 
 
 def check(tree, source=""):
@@ -128,10 +139,10 @@ def check(tree, source=""):
         value = given.get(key, default)
         if key not in given and default is None:
             problems.append("{}: missing, {} expected".format(key, expected(row)))
-        elif _fits(row, value):
+        elif fits(row, value):
             values[key] = value
         else:
-            problems.append("{} {}: {} expected".format(key, _shown(key, value), expected(row)))
+            problems.append(misfit(row, value))
     _check_together(values, problems)
     if problems:
         raise ConfigError("\n".join([source + problem for problem in problems]))
@@ -155,10 +166,11 @@ def expected(row):
     return text + (' without any of "{}"'.format(forbidden) if forbidden else "")
 
 
-def _read(path):
+def read(path):
+    """The bytes of the file at `path`; ConfigError when there are none to be had."""
     try:
         with open(path, "rb") as file:
-            text = file.read(_LARGEST_FILE + 1)
+            text = file.read(LARGEST_FILE + 1)
     except OSError as error:
         if error.errno == ENOENT:
             raise ConfigError(
@@ -166,8 +178,8 @@ def _read(path):
                 "with your mqtt.host".format(path)
             )
         raise ConfigError("{}: it cannot be read ({})".format(path, error))
-    if len(text) > _LARGEST_FILE:
-        raise ConfigError("{}: over {} bytes".format(path, _LARGEST_FILE))
+    if len(text) > LARGEST_FILE:
+        raise ConfigError("{}: over {} bytes".format(path, LARGEST_FILE))
     return text
 
 
@@ -198,7 +210,13 @@ def _flat(tree, problems):
     return given
 
 
-def _fits(row, value):
+def misfit(row, value):
+    """What is wrong with a value that does not fit, in words."""
+    return "{} {}: {} expected".format(row[0], _shown(row[0], value), expected(row))
+
+
+def fits(row, value):
+    """Whether a row's key may have this value."""
     _, _, kind, limits, _ = row
     if kind == BOOL:
         return type(value) is bool

@@ -139,7 +139,7 @@ def _compose(path):
 
     gc.collect()
     try:
-        app = App(config, _wlan(config), getattr(machine, "WDT", None), _started_by())
+        app = App(config, _wlan(config), getattr(machine, "WDT", None), _started_by(), _reset())
     except MemoryError:
         gc.collect()
         text = "{}: out of memory with ring.bytes {} and intake.slots {}: {} bytes are free"
@@ -157,6 +157,11 @@ def _wlan(config):
     import network
 
     return network.WLAN(network.STA_IF)
+
+
+def _reset():
+    """What resets the board, or None."""
+    return getattr(machine, "reset", None)
 
 
 def _started_by():

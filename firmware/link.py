@@ -82,9 +82,9 @@ class Link(MQTTClient):
     in bytes that will be published, `receive` the largest inbound body kept, `connect_timeout_s`
     the limit for each step of connecting. `resolve(host, port)` is a coroutine function that gives
     the broker's address (`firmware.dial`). `tls`, a `firmware.tls.Tls`, makes the connection a TLS
-    one. `set_callback(f)` sets umqtt's `f(topic, msg)` for
-    inbound messages; whoever owns the link replaces `on_acknowledged`, `on_received`,
-    `on_completed`, `on_subscribed` and `on_flushed`.
+    one. `set_callback(f)` sets umqtt's `f(topic, msg)` for inbound messages; whoever owns the link
+    replaces `on_acknowledged`, `on_received`, `on_completed`, `on_subscribed`, `on_flushed` and, to
+    know more of an inbound message than umqtt tells, `on_message`.
     """
 
     def __init__(
@@ -379,10 +379,16 @@ class Link(MQTTClient):
         self._require_up("PUBLISH")
         if payload is None:
             self.skipped += 1
-        elif self.cb:
-            self.cb(bytes(topic), bytes(payload))
+        else:
+            self.on_message(topic, payload, retained, self._inbound.dup)
         if qos:
             self._send_control(0x40, bytes((packet_id >> 8, packet_id & 0xFF)))
+
+    def on_message(self, topic, payload, retained, dup):
+        """Called for each message that came whole; topic and payload are views that hold only
+        during the call. Meant to be replaced; this one calls umqtt's callback, with copies."""
+        if self.cb:
+            self.cb(bytes(topic), bytes(payload))
 
     def on_acknowledged(self, packet_id):
         """Called for each PUBACK. Meant to be replaced."""

@@ -12,9 +12,13 @@ class Log:
     """Prints events up to `level`, one of LEVELS."""
 
     def __init__(self, level, clock):
-        self._level = LEVELS.index(level)
+        self.set_level(level)
         self._clock = clock
         self.last_error = ""
+
+    def set_level(self, level):
+        """Print events up to `level` from now on."""
+        self._level = LEVELS.index(level)
 
     def error(self, text):
         """Something failed; the text stays as `last_error`."""

@@ -184,8 +184,11 @@ class Inbound:
     `handler` has `on_connack(session_present, code)`, `on_puback(packet_id)`,
     `on_pubrec(packet_id)`, `on_pubcomp(packet_id)`, `on_suback(packet_id, code)`, `on_pingresp()`
     and `on_publish(topic, payload, qos, retained, packet_id)`, where topic and payload are views
-    that hold only during the call, and payload is None for a message that was too large.
+    that hold only during the call, and payload is None for a message that was too large. Meanwhile
+    `dup` says whether the message was marked as sent before.
     """
+
+    dup = False
 
     def __init__(self, handler, limit=1024):
         self._handler = handler
@@ -321,6 +324,7 @@ class Inbound:
             packet_id = (body[start] << 8) | body[start + 1]
             if not packet_id:
                 raise ProtocolError("PUBLISH with packet id 0")
+        self.dup = bool(first & 8)
         whole = self._want == self._remaining
         payload = self._view[payload_at : self._remaining] if whole else None
         topic = self._view[2:start]

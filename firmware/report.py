@@ -13,7 +13,11 @@ from millpond import health as judge
 from millpond.sender import LEAVING, WAITING
 
 _LONGEST = const(120)  # characters of a text in the health message
+_REFUSAL = const(60)
 _MOST = const(4)  # troubles in the health message
+# What goes, in this order, from a health message that does not fit.
+_SPARED = ("", "unwell", "in_flight", "last_error", "troubles")
+_SPARED += ("commands", "link", "tasks", "sensors")
 _NOTABLE_S = const(5)  # a link down for less is no trouble
 
 
@@ -60,6 +64,7 @@ def gauges(app):
             "fired": app.delivery_watchdog.fired,
             "since_well_ms": app.delivery_watchdog.idle_ms(now),
         },
+        "commands": app.commands.gauges() if app.commands else None,
         "memory": app.memory(),
         "loop_lag_ms": app.worst_lag_ms,
         "sensors": {sampler.name: sampler.failures for sampler in app.samplers},
@@ -77,6 +82,8 @@ def troubles(app, now):
         found += app.supervisor.unwell(now)
         if not app.uplink.is_up() and down_s >= _NOTABLE_S:
             found.append("the link is down: {}".format(app.uplink.reason))
+    for topic in sorted(app.uplink.refused):
+        found.append("subscription to {} refused by the broker".format(topic))
     for sampler in app.samplers:
         if sampler.failing:
             found.append("sensor {} fails: {}".format(sampler.name, sampler.failing))
@@ -172,7 +179,9 @@ def health(app, limit):
     g = gauges(app)
     g["troubles"] = [text[:_LONGEST] for text in g["troubles"][:_MOST]]
     g["last_error"] = g["last_error"][:_LONGEST]
-    for name in ("", "unwell", "in_flight", "last_error", "troubles", "link", "tasks", "sensors"):
+    if g["commands"]:
+        g["commands"]["last_refusal"] = g["commands"]["last_refusal"][:_REFUSAL]
+    for name in _SPARED:
         g.pop(name, None)
         message = json.dumps(g, separators=(",", ":")).encode()
         if len(message) <= limit:

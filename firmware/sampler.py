@@ -14,6 +14,7 @@ from millpond.clock import add, diff
 
 _SLOW_MS = const(200)
 _LATE_MS = const(1000)  # so late, a period is not made up for
+_NAP_MS = const(1000)  # longest sleep, so that a new period need not wait for the old one's end
 
 
 class Sampler:
@@ -30,6 +31,7 @@ class Sampler:
         self._clock = clock
         self._log = log
         self._proceed = proceed
+        self._due = 0
         self._in_a_row = 0
         self.paused = False
         self.failing = ""
@@ -38,16 +40,25 @@ class Sampler:
 
     async def run(self, beat):
         """Read without end and without drift."""
-        due = self._clock.now()
+        self._due = self._clock.now()
         while True:
             beat()
             if not self.paused:
                 self._read()
-            due = add(due, self.period_ms)
-            left = diff(due, self._clock.now())
+            self._due = add(self._due, self.period_ms)
+            left = diff(self._due, self._clock.now())
             if left < -_LATE_MS:
-                due = self._clock.now()
+                self._due = self._clock.now()
+            while left > _NAP_MS:
+                await asyncio.sleep_ms(_NAP_MS)
+                beat()
+                left = diff(self._due, self._clock.now())
             await asyncio.sleep_ms(max(0, left))
+
+    def set_period(self, period_ms):
+        """Read every `period_ms` from now on."""
+        self.period_ms = period_ms
+        self._due = add(self._clock.now(), period_ms)
 
     def _read(self):
         started = self._clock.now()

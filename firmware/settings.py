@@ -2,12 +2,13 @@
 
 The table of keys, the checker and the JSON reader take some 17 KB of heap on a board and have
 nothing to do once the file is read. `load` brings them in, and takes out of memory again what it
-brought, before the application makes its large buffers. What stays is a Config: the values.
+brought, before the application makes its large buffers; so does `change`, for the moment that one
+key is checked. What stays is a Config: the values.
 """
 
 import sys
 
-_CHECKER = ("config", "strict_json")
+_CHECKER = ("config", "config_file", "strict_json")
 _MASKS = {False: "(none)", True: "(set)"}
 
 
@@ -19,16 +20,29 @@ class Config:
     """The effective configuration: `config["mqtt.host"]`.
 
     `values` has each key's value; `keys` is their order, and `changed` those of them whose value
-    is not the default.
+    is not the default. `path` is the file they came from, or None.
     """
 
-    def __init__(self, values, keys, changed):
+    def __init__(self, values, keys, changed, path=None):
+        self.path = path
         self._values = values
         self._keys = keys
         self._changed = changed
 
     def __getitem__(self, key):
         return self._values[key]
+
+    def change(self, key, value, save=False):
+        """Give `key` another value, for good when `save`. ValueError says why that may not be.
+
+        Only the keys in `firmware.config.SETTABLE` may be changed, and only with `save` is the
+        file written. Whoever has a copy of the value must be told by the caller.
+        """
+        changed = _borrowed("config_file", "change", key, value, self.path if save else None)
+        self._values[key] = value
+        self._changed = tuple([name for name in self._changed if name != key])
+        if changed:
+            self._changed += (key,)
 
     def explain(self, out=print):
         """Print key and value, one a line; `*` marks what differs from its default."""
@@ -41,15 +55,35 @@ class Config:
 
 def load(path="config.json"):
     """`firmware.config.load`, leaving nothing in memory but the Config."""
+    return _borrowed("config", "load", path)
+
+
+def _borrowed(module, function, *arguments):
+    """Call a function of the checker, and take out of memory what that has brought in."""
     before = ["firmware." + name in sys.modules for name in _CHECKER]
     try:
-        from firmware import config
-
-        return config.load(path)
+        __import__("firmware." + module)
+        return getattr(sys.modules["firmware." + module], function)(*arguments)
     finally:
         for name, was_there in zip(_CHECKER, before):
             if not was_there:
                 _forget(name)
+
+
+def nearest(name, known):
+    """The one of `known` that begins and ends most like `name`: cheap, whatever `name` is."""
+    return max(known, key=lambda candidate: _likeness(name, candidate))
+
+
+def _likeness(name, other):
+    most = min(len(name), len(other))
+    same = 0
+    while same < most and name[same] == other[same]:
+        same += 1
+    end = 0
+    while end < most - same and name[-1 - end] == other[-1 - end]:
+        end += 1
+    return 2 * (same + end) - len(other)
 
 
 def is_secret(key):

@@ -11,6 +11,7 @@ from micropython import const
 from millpond.clock import unix_seconds
 
 _BAR = const(20)
+_WIDEST = const(75)
 _ROW = "{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}"
 _COLUMNS = ("held", "acked", "stolen", "expired", "refused", "dropped")
 _LANES = ("low", "normal", "high", "critical")
@@ -30,6 +31,7 @@ def _lines(g):
     yield from _ring_lines(g["ring"])
     yield from _lane_lines(g["lanes"])
     yield from _item_lines(g["items"])
+    yield from _command_lines(g["commands"])
     yield from _self_lines(g)
 
 
@@ -68,6 +70,8 @@ def _link_lines(g):
     yield "", connects
     if link["stray_acks"]:
         yield "", "{} acknowledgements of nothing in flight".format(link["stray_acks"])
+    if link["skipped"]:
+        yield "", "{} messages too large to be read were passed over".format(link["skipped"])
     yield "network", link["network"]
 
 
@@ -130,6 +134,18 @@ def _item_lines(account):
     )
     reasons = ["{} {}".format(dropped[name], name) for name in sorted(dropped) if dropped[name]]
     yield "dropped", ", ".join(reasons) or "nothing"
+
+
+def _command_lines(commands):
+    if not commands:
+        yield "commands", "not enabled"
+        return
+    text = "{} came: {} done, {} refused, {} repeated, {} ignored; {} not answered"
+    names = ("received", "done", "refused", "repeated", "ignored", "unanswered")
+    yield "commands", text.format(*[commands[name] for name in names])
+    if commands["refused"]:
+        text = "".join([letter if letter >= " " else "?" for letter in commands["last_refusal"]])
+        yield "", "refused: " + (text if len(text) <= _WIDEST else text[:_WIDEST] + "...")
 
 
 def _self_lines(g):

@@ -201,6 +201,12 @@ class Uplink:
         except OSError as error:
             self.give_up(self._in_words(error))
 
+    def pace(self, rate_limit):
+        """Send at most `rate_limit` messages a second from now on; 0: as fast as acknowledged."""
+        self._sender.pace(rate_limit, self._clock.now())
+        self._paced = rate_limit > 0
+        self.kick()
+
     # -- connections -----------------------------------------------------------------------------
 
     async def run(self, beat):

@@ -25,8 +25,7 @@ class Watcher:
         self._uplink, self._sender, self._queue, self._ring = parts[:4]
         self._delivery, self._hardware, self._supervisor = parts[4:]
         self._time_of_day = time_of_day
-        self._check_ms = 1000 * config["watchdog.check_period_s"]
-        self._timeout_s = config["watchdog.delivery_timeout_s"]
+        self._config = config
         hardware_ms = 1000 * config["watchdog.hardware_timeout_s"]
         self._period_ms = min(_PERIOD_MS, hardware_ms // 4) if hardware_ms else _PERIOD_MS
         self._judges = (HealthJudge("the intake"), HealthJudge("the ring"))
@@ -40,7 +39,7 @@ class Watcher:
             beat()
             now = self._clock.now()
             self._look_at_tasks(now)
-            if diff(now, checked_at) >= self._check_ms:
+            if diff(now, checked_at) >= 1000 * self._config["watchdog.check_period_s"]:
                 checked_at = now
                 self._look_at_deliveries(now)
                 self._judge(now)
@@ -61,7 +60,8 @@ class Watcher:
         pending = self._ring.messages() > 0
         progress = self._sender.delivered + uplink.connects
         if self._delivery.check(now, uplink.is_up(), pending, progress):
-            uplink.give_up("nothing delivered for {} s".format(self._timeout_s))
+            timeout_s = self._config["watchdog.delivery_timeout_s"]
+            uplink.give_up("nothing delivered for {} s".format(timeout_s))
 
     def _judge(self, now):
         ring = self._ring

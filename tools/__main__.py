@@ -21,6 +21,7 @@ COMMANDS = {
     "status": ("tools.status", "Print a running board's status page, and let it go on."),
     "vboard": ("tools.vboard.command", "Run a virtual board and print its port."),
     "listen": ("tools.listen", "Subscribe to the boards' topics, decode and show."),
+    "command": ("tools.command", "Give a board a command, and print its reply."),
     "decode": ("tools.decode", "Decode one batch from a file."),
     "size": ("tools.size", "How long a buffer lasts, and what a month of its readings costs."),
     "demo": ("tools.demo", "Run the whole line through an outage, and account for every item."),

@@ -18,6 +18,9 @@ EXAMPLE = ROOT / "config.example.json"
 BEGIN = "<!-- config-table:begin -->"
 END = "<!-- config-table:end -->"
 
+# What is put behind the meaning of a key that a command may change.
+_SETTABLE = " †"
+
 # What the example says for a key that has no default.
 _EXAMPLE_VALUES = {"mqtt.host": "192.0.2.10"}  # an address that nobody has (RFC 5737)
 
@@ -27,6 +30,7 @@ def markdown() -> str:
     lines = ["| key | default | value | meaning |", "| --- | --- | --- | --- |"]
     for row in config.TABLE:
         key, default, help_line = row[0], row[1], row[4]
+        help_line += _SETTABLE if key in config.SETTABLE else ""
         shown = "*must be given*" if default is None else f"`{json.dumps(default)}`"
         cells = (f"`{key}`", shown, config.expected(row), help_line)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")

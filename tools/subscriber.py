@@ -91,6 +91,10 @@ class Subscriber:
         self._client.disconnect()
         self._client.loop_stop()
 
+    def publish(self, topic: str, payload: bytes) -> None:
+        """Publish at QoS 1; it leaves as soon as there is a connection."""
+        self._client.publish(topic, payload, qos=1)
+
     def messages(self, timeout_s: float | None = None) -> Iterator[Message | None]:
         """Each message as it comes, and None after every `timeout_s` without one.
 

@@ -99,16 +99,20 @@ class Plant:
         self._parts = [0, 0]
         self._scan = 0
         self._next_jump = 0
-        self._patience = 0  # reads without an alert before a temperature jumps; 0: it never does
-        if alert_every_s:
-            self._patience = max(1, alert_every_s * 1000 // period_ms)
         self._quiet = 0
+        self.pace(period_ms, alert_every_s)
+
+    def pace(self, period_ms, alert_every_s):
+        """Set the period and the alerts, as in the constructor."""
+        self.period_ms = period_ms
+        # Reads without an alert before a temperature jumps; 0: it never does.
+        self._patience = max(1, alert_every_s * 1000 // period_ms) if alert_every_s else 0
 
     def read(self, out):
         """Advance the plant by one step and report every tag, and an alert now and then."""
         self._scan = (self._scan + 1) & _COUNTER_MASK
         self._quiet += 1
-        if self._quiet == self._patience:
+        if self._patience and self._quiet >= self._patience:
             self._jump()
         for i in range(_TEMPERATURES):
             self._read_temperature(i, out)

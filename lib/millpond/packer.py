@@ -64,8 +64,7 @@ class Packer:
     ):
         if ring.lanes != _LANES:
             raise ValueError("ring of {} lanes: 4 expected".format(ring.lanes))
-        within("max_readings", max_readings, _MAX_READINGS, 1)
-        within("max_age_ms", max_age_ms, _MAX_AGE_MS)
+        self.set_limits(max_readings, max_age_ms)
         self._queue = queue
         self._ring = ring
         self._clock = clock
@@ -73,8 +72,6 @@ class Packer:
         ledger.buffer = ring.buffer
         self._topic = queue.topics.index(data_topic)
         self._tag = make_tag(self._topic, qos, False) | TAG_BATCH
-        self._max_readings = max_readings
-        self._max_age_ms = max_age_ms
         self._least_room = max(_MIN_ROOM, ring.page_payload >> _ROOM_SHIFT)
         self._writers = [new_writer() for _ in range(_LANES)]
         self._open = [False] * _LANES
@@ -84,6 +81,13 @@ class Packer:
         if queue.guard:
             self._drain_locked = queue.guard.locked(self._drain)
             self._drain = self._drain_one_by_one
+
+    def set_limits(self, max_readings, max_age_ms):
+        """Set when a batch is closed; it holds for those that are open too."""
+        within("max_readings", max_readings, _MAX_READINGS, 1)
+        within("max_age_ms", max_age_ms, _MAX_AGE_MS)
+        self._max_readings = max_readings
+        self._max_age_ms = max_age_ms
 
     def poll(self, now, link_up, limit=65535):
         """Take what the intake holds now, at most `limit` items; how many were taken.

@@ -96,23 +96,18 @@ class Sender:
     ):
         within("ack_timeout_s", ack_timeout_s, _MAX_TIMEOUT_S, 1)
         within("max_retries", max_retries, _MAX_RETRIES, 1)
-        within("rate_limit", rate_limit, _MAX_RATE)
         self._ring = ring
         self._topics = topics
         self.ack_timeout_s = ack_timeout_s
-        self.rate_limit = rate_limit
         self.max_retries = max_retries
         self._closings = 0
         self._enough = max_retries
-        # The interval, and its fraction of a millisecond in units of 1/rate_limit ms.
-        self._interval_ms = 1000 // rate_limit if rate_limit else 0
-        self._interval_rest = 1000 % rate_limit if rate_limit else 0
+        self.rate_limit = 0
+        self.pace(rate_limit, 0)
         self._on_delivered = on_delivered
         self._prepare = prepare
         self.state = OFFLINE
         self._since = 0
-        self._due = 0
-        self._due_rest = 0
         self._rested = True
         self._session_id = 0
         self._last_id = 0
@@ -127,6 +122,17 @@ class Sender:
         self.delivered = 0
         self.resent = 0
         self.round_trip_ms = 0
+
+    def pace(self, rate_limit, now):
+        """Set the rate limit (S9). A moment that is set for the next message already stands."""
+        within("rate_limit", rate_limit, _MAX_RATE)
+        if not self.rate_limit:
+            self._due = now
+        self.rate_limit = rate_limit
+        # The interval, and its fraction of a millisecond in units of 1/rate_limit ms.
+        self._interval_ms = 1000 // rate_limit if rate_limit else 0
+        self._interval_rest = 1000 % rate_limit if rate_limit else 0
+        self._due_rest = 0
 
     def next_packet_id(self):
         """A fresh packet id: 1 to 65,535, then 1 again, never 0 nor the one in flight (S4)."""

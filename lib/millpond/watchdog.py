@@ -22,11 +22,15 @@ class DeliveryWatchdog:
     """Fires when nothing was delivered for `timeout_s` seconds although something is pending."""
 
     def __init__(self, timeout_s=120, now=0):
-        within("timeout_s", timeout_s, _MAX_TIMEOUT_S, 1)
-        self._timeout_ms = 1000 * timeout_s
+        self.set_timeout(timeout_s)
         self._well = now
         self._progress = 0
         self.fired = 0
+
+    def set_timeout(self, timeout_s):
+        """Set the time-out; it holds at the next check."""
+        within("timeout_s", timeout_s, _MAX_TIMEOUT_S, 1)
+        self._timeout_ms = 1000 * timeout_s
 
     def check(self, now, connected, pending, progress):
         """True, and counted in `fired`, when the link must be made anew.

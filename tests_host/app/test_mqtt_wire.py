@@ -34,6 +34,15 @@ class Heard:
         self.calls.append(("publish", bytes(topic), payload, qos, retained, packet_id))
 
 
+class HeardDup(Heard):
+    """Notes of each PUBLISH whether it was marked as sent before."""
+
+    inbound: Inbound
+
+    def on_publish(self, topic, payload, qos, retained, packet_id):
+        self.calls.append(self.inbound.dup)
+
+
 STREAM = (
     b"\x20\x02\x01\x00"
     b"\x40\x02\x12\x34"
@@ -251,3 +260,12 @@ def test_L4_random_streams_raise_nothing_but_ProtocolError():
             heard(bytes(stream), state % len(stream), limit=24)
         except ProtocolError as error:
             assert str(error)
+
+
+def test_inbound_DUP_is_known_during_the_call():
+    handler = HeardDup()
+    handler.inbound = Inbound(handler)
+    for first in (0x32, 0x3A, 0x3B, 0x32, 0x30):
+        packet = bytes([first]) + (b"\x07\x00\x01t\x00\x09ab" if first & 6 else b"\x03\x00\x01t")
+        handler.inbound.feed(packet, len(packet))
+    assert handler.calls == [False, True, True, False, False]

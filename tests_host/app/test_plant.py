@@ -241,3 +241,12 @@ def test_reading_the_plant_leaves_no_memory_behind():
         sensor.read(out)
     gc.collect()
     assert gc.mem_alloc() <= before
+
+
+def test_another_pace_of_alerts_holds_at_once():
+    plant = Plant(1000, 1, 0)
+    for _ in range(50):
+        read(plant)
+    plant.pace(1000, 10)
+    assert plant.period_ms == 1000 and read(plant).alerts
+    assert any([read(plant).alerts for _ in range(10)])

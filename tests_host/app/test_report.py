@@ -32,6 +32,7 @@ def app(up=True, length=10):
         attempts=7,
         connects=5,
         losses=4,
+        refused=set(),
     )
     sender = Thing(
         state=3,
@@ -70,6 +71,7 @@ def app(up=True, length=10):
         samplers=[Thing(name="plant", failures=2, failing="", paused=False)],
         supervisor=Thing(tasks=[Thing(name="link", restarts=3)], unwell=lambda now: []),
         watcher=Thing(advice=[]),
+        commands=Thing(gauges=lambda: {"done": 5, "last_refusal": text}),
         memory=lambda: {"free": 5, "used": 7},
         worst_lag_ms=6,
         log=Thing(last_error=text),
@@ -126,6 +128,8 @@ def test_troubles_name_everything_that_is_wrong():
         "sensor depth is not read: app.start_sensors()",
     ]
     assert found[4].startswith("the ring is 90 % full")
+    ill.uplink.refused = {"m/pond/cmd"}
+    assert "subscription to m/pond/cmd refused by the broker" in report.troubles(ill, 0)
     ill.uplink.since = ill.clock.seconds - 2
     assert not any("the link is down" in text for text in report.troubles(ill, 0))
 

@@ -1,5 +1,6 @@
 """Sampler: a sensor is read on, whatever its read does."""
 
+import firmware.sampler
 from firmware.sampler import Sampler
 from millpond.clock import Clock
 
@@ -85,3 +86,47 @@ def test_a_slow_read_is_named():
     world.read()
     assert world.lines == ["sensor pump took 2500 ms, and held up the rest"]
     assert world.sampler.slowest_ms == 2500
+
+
+class Turn:
+    """Awaited, it gives the turn to whoever drives the coroutine."""
+
+    def __await__(self):
+        yield
+
+    __iter__ = __await__
+
+
+class Naps:
+    """In the place of asyncio: notes the sleeps, each of which ends when it is driven on."""
+
+    def __init__(self):
+        self.ms = []
+
+    async def sleep_ms(self, ms):
+        self.ms.append(ms)
+        await Turn()
+
+
+def test_another_period_begins_now_however_long_the_old_one_was():
+    world = World()
+    world.sampler.period_ms = 3600000
+    beats = []
+    naps = Naps()
+    kept = firmware.sampler.asyncio
+    firmware.sampler.asyncio = naps
+    try:
+        task = world.sampler.run(lambda: beats.append(world.ms))
+        for _ in range(5):
+            task.send(None)
+            world.ms += 1000
+        assert world.proceeded == 1 and naps.ms == [1000] * 5 and len(beats) == 5
+        world.sampler.set_period(20)
+        task.send(None)
+        assert world.proceeded == 1 and naps.ms[-1] == 20
+        world.ms += 20
+        task.send(None)
+        assert world.proceeded == 2 and naps.ms[-1] == 20
+        task.close()
+    finally:
+        firmware.sampler.asyncio = kept

@@ -71,6 +71,15 @@ def gauges(**changes):
             "dropped": [7, 0, 0, 0],
         },
         "watchdog": {"fired": 2, "since_well_ms": 64000},
+        "commands": {
+            "received": 12,
+            "done": 7,
+            "refused": 3,
+            "repeated": 1,
+            "ignored": 1,
+            "unanswered": 2,
+            "last_refusal": "batch.max_age_ms -1: a whole number from 0 to 3600000 expected",
+        },
         "memory": {"free": 51200, "used": 204800},
         "loop_lag_ms": 12,
         "sensors": {"plant": 0, "level": 3},
@@ -102,7 +111,7 @@ def test_every_label_stands_there_once():
     labels = [text[:11].strip() for text in lines() if text[:11].strip()]
     assert labels == [
         "pond", "health", "link", "network", "in flight", "intake", "ring", "messages", "items",
-        "dropped", "watchdog", "memory", "sensors", "tasks", "last error",
+        "dropped", "commands", "watchdog", "memory", "sensors", "tasks", "last error",
     ]  # fmt: skip
 
 
@@ -162,6 +171,22 @@ def test_items_and_drops_by_reason():
     assert line("dropped") == ["2 expired, 71 stolen"]
     nothing = dict(gauges()["items"], dropped={"stolen": 0})
     assert line("dropped", items=nothing) == ["nothing"]
+
+
+def test_commands_and_why_the_last_was_refused():
+    assert line("commands") == [
+        "12 came: 7 done, 3 refused, 1 repeated, 1 ignored; 2 not answered",
+        "refused: batch.max_age_ms -1: a whole number from 0 to 3600000 expected",
+    ]
+    assert line("commands", commands=None) == ["not enabled"]
+    rude = dict(gauges()["commands"], last_refusal="x\x1b[2J\n" + 200 * "y")
+    text = line("commands", commands=rude)[1]
+    assert "?[2J?yy" in text and len(text) < 90 and text.endswith("...")
+
+
+def test_what_was_too_large_to_be_read_is_told():
+    link = dict(gauges()["link"], skipped=2)
+    assert "2 messages too large to be read were passed over" in line("link", link=link)
 
 
 def test_the_rest():

@@ -595,3 +595,20 @@ def test_restamping_on_the_way_out_and_delivery_allocate_nothing():
 
     no_alloc(leave)
     assert line.ledger.items_delivered == 100
+
+
+def test_other_limits_hold_for_open_batches_too():
+    line = Line(max_readings=50, max_age_ms=60000)
+    line.readings(1, 3)
+    line.poll()
+    line.packer.set_limits(4, 60000)
+    line.reading(4)
+    line.poll()
+    assert line.drain() == [(NORMAL, [1, 2, 3, 4])]
+    line.reading(5)
+    line.poll()
+    line.packer.set_limits(4, 10)
+    line.ms += 10
+    line.poll()
+    assert line.drain() == [(NORMAL, [5])]
+    assert "max_readings" in raises(ValueError, line.packer.set_limits, 0, 10)

@@ -406,6 +406,22 @@ def test_S9_the_rate_is_kept_to_the_millisecond():
         assert found == [1000 + 1000 * n // rate for n in range(len(found))], rate
 
 
+def test_S9_the_rate_can_be_set_lifted_and_set_again_at_any_time():
+    line = Line()
+    line.put(*[b""] * 20)
+    line.sender.connected(False, 1000)
+    assert moments(line, 3, 1000) == [1000] * 3
+    line.sender.pace(3, 5000)
+    assert moments(line, 4, 5000) == [5000, 5333, 5666, 6000]
+    line.sender.pace(0, 6000)
+    assert moments(line, 3, 6000) == [6000] * 3
+    later = (6000 + WRAP // 2 + 1000) % WRAP  # so late that the last moment seems to lie ahead
+    line.sender.pace(10, later)
+    assert moments(line, 3, later) == [later, later + 100, later + 200]
+    assert "rate_limit" in raises(ValueError, line.sender.pace, 1001, later)
+    assert line.sender.rate_limit == 10
+
+
 def test_S9_lateness_does_not_add_up():
     line = Line(rate_limit=30)
     line.put(*[b""] * 91)

@@ -55,3 +55,13 @@ def test_the_tick_wrap_changes_nothing():
 def test_bad_time_out_names_value_and_limit():
     assert "0" in raises(ValueError, DeliveryWatchdog, 0)
     assert "86400" in raises(ValueError, DeliveryWatchdog, 86401)
+
+
+def test_another_time_out_holds_at_the_next_check():
+    dog = DeliveryWatchdog(120)
+    assert not dog.check(0, True, True, 0)
+    dog.set_timeout(5)
+    assert not dog.check(4999, True, True, 0)
+    assert dog.check(5000, True, True, 0)
+    assert "timeout_s" in raises(ValueError, dog.set_timeout, 0)
+    assert dog.check(10000, True, True, 0)

@@ -47,6 +47,11 @@ def test_the_table_has_one_row_a_key_and_four_cells_a_row():
     assert "| `mqtt.host` | *must be given* |" in "\n".join(rows)
 
 
+def test_what_a_command_may_change_is_marked():
+    marked = [row.split("`")[1] for row in config_table.markdown().split("\n") if "† |" in row]
+    assert sorted(marked) == sorted(config.SETTABLE)
+
+
 def test_only_what_is_between_the_markers_is_replaced():
     readme = f"above\n{config_table.BEGIN}\nold\n{config_table.END}\nbelow\n"
     new = config_table.with_table(readme)

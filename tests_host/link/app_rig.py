@@ -5,6 +5,7 @@ line names the configuration file. `sick` is one supervised task more, which can
 """
 
 import asyncio
+import gc
 import json
 import sys
 
@@ -32,12 +33,16 @@ class AppRig:
     """The application, and what may be ordered."""
 
     def __init__(self, options):
-        self.app = App(load(options["config"]), None, Wdt)
+        self.app = App(load(options["config"]), None, Wdt, "", self.reset)
+        self.resets = 0
         self.unix = None
         if options.get("clock") == "unknown":
             self.app.watcher._time_of_day = lambda: self.unix
         self.app.supervisor.add("sick", self.sick, SICK_LIMIT_MS)
         self.mode = "well"
+
+    def reset(self):
+        self.resets += 1
 
     async def sick(self, beat):
         while True:
@@ -67,6 +72,8 @@ class AppRig:
         gauges = report.gauges(self.app)
         gauges["feeds"] = Wdt.feeds
         gauges["timeouts"] = Wdt.timeouts
+        gauges["resets"] = self.resets
+        gauges["subscribed"] = sorted(self.app.uplink.subscribed)
         return gauges
 
     def do_sick(self, mode):
@@ -98,6 +105,13 @@ class AppRig:
         ring = self.app.ring
         while ring.fill_percent() < percent:
             ring.append(bytes(1000), 0, self.app._health_tag)
+
+    def do_memory(self):
+        gc.collect()
+        return {"used": gc.mem_alloc()}
+
+    def do_config(self, key):
+        return {"value": self.app.config[key]}
 
     def do_stop_sensors(self):
         self.app.stop_sensors()
