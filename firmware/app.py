@@ -24,6 +24,7 @@ from firmware.log import Log
 from firmware.network_up import HostNetwork, Wifi, time_of_day
 from firmware.outlet import Outlet
 from firmware.receipts import Receipts
+from firmware.resolver import Resolver
 from firmware.sampler import Sampler
 from firmware.sensors.board import Board
 from firmware.sensors.plant import Plant
@@ -175,6 +176,7 @@ class App:
             c["mqtt.keepalive_s"],
             largest=max(self.ring.page_payload, len(announcement)) + len(self._topic("status")) + 8,
             connect_timeout_s=c["mqtt.connect_timeout_s"],
+            resolve=self._make_resolver().resolve,
             tls=self._make_tls(),
         )
         self.link.set_last_will(self._topic("status"), b'{"state": "offline"}', True, 1)
@@ -191,6 +193,18 @@ class App:
             self._obstacle,
             lambda: self._greetings(announcement),
             ((self._topic("cmd"), QOS_AT_LEAST_ONCE),) if c["commands.enabled"] else (),
+        )
+
+    def _make_resolver(self):
+        c = self.config
+        named = c["network.dns"].replace(",", " ").split()
+        return Resolver(
+            (lambda: named) if named else self.network.name_servers,
+            self.clock,
+            self.log,
+            random.getrandbits,
+            800 * c["mqtt.connect_timeout_s"],  # its own words come before the link's deadline
+            self.network.hosts,
         )
 
     def _make_tls(self):

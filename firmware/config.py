@@ -17,7 +17,7 @@ A board loads through `settings.load`, which takes this module out of memory aga
 from errno import ENOENT
 
 from firmware import strict_json
-from firmware.settings import Config, ConfigError, is_secret, shown
+from firmware.settings import Config, ConfigError, is_number, is_secret, shown
 
 INT = "int"
 TEXT = "text"
@@ -30,6 +30,7 @@ TABLE = (
     ("device.serial", 1, INT, (0, 4294967295), "Serial number, sent in every batch"),
     ("wifi.ssid", "", TEXT, (0, 32, ""), "Wi-Fi network; empty = none"),
     ("wifi.password", "", TEXT, (0, 64, ""), "Wi-Fi password; empty = open network"),
+    ("network.dns", "", TEXT, (0, 128, ""), "Name servers, addresses; empty = the network's"),
     ("mqtt.host", None, TEXT, (1, 253, "/ "), "Broker: name or address"),
     ("mqtt.port", 1883, INT, (1, 65535), "Broker: TCP port"),
     ("mqtt.tls", False, BOOL, None, "TLS; the port is mostly 8883 then"),
@@ -246,6 +247,10 @@ def _check_together(values, problems):
     for key, needed in _NEEDS:
         if key in values and needed in values and values[key] and not values[needed]:
             problems.append("{}: of no use without {}".format(key, needed))
+    for server in values.get("network.dns", "").replace(",", " ").split():
+        address, _, port = server.partition(":")
+        if not is_number(address) or (port and not 0 < _whole(port) < 65536):
+            problems.append("network.dns {}: an address such as 192.0.2.53 expected".format(server))
     if values.get("mqtt.tls") and values.get("mqtt.tls_verify") and not values.get("mqtt.ca_file"):
         problems.append(
             "mqtt.ca_file: needed to verify the broker, or set mqtt.tls_verify to false"
@@ -258,6 +263,10 @@ def _check_together(values, problems):
                 "the largest reading that intake.slot_bytes allows, as " + values["batch.encoding"]
             )
             problems.append(_too_small("ring.page_bytes", values["ring.page_bytes"], least, why))
+
+
+def _whole(text):
+    return int(text) if text.isdigit() else 0
 
 
 def _too_small(key, value, least, why):

@@ -48,7 +48,10 @@ class Ready:
 
 
 async def resolve(host, port):
-    """The address of a host by name or number; OSError when there is none."""
+    """The address of a host by name or number, by the port's own means, which stall the loop.
+
+    OSError when there is none. See `firmware.resolver` for one that does not.
+    """
     return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0][-1]
 
 

@@ -30,11 +30,34 @@ class HostNetwork:
         """True: whether it is really so shows when a connection is made."""
         return True
 
+    def name_servers(self):
+        """The IPv4 addresses in /etc/resolv.conf."""
+        found = [line.split() for line in _lines("/etc/resolv.conf")]
+        return [f[1] for f in found if f[:1] == ["nameserver"] and len(f) > 1 and ":" not in f[1]]
+
+    def hosts(self):
+        """{name: IPv4 address} from /etc/hosts."""
+        found = {}
+        for line in _lines("/etc/hosts"):
+            words = line.partition("#")[0].lower().split()
+            for name in words[1:]:
+                if ":" not in words[0]:
+                    found.setdefault(name, words[0])
+        return found
+
     async def run(self, beat):
         """There is nothing to keep up."""
         while True:
             beat()
             await asyncio.sleep_ms(1000)
+
+
+def _lines(path):
+    try:
+        with open(path) as file:
+            return file.read().split("\n")
+    except OSError:
+        return []
 
 
 class Wifi:
@@ -83,6 +106,14 @@ class Wifi:
             self._wlan.connect(self._ssid, self._password)
         except OSError as error:
             self._log.warning("wifi {}: {}".format(self._ssid, error))
+
+    def name_servers(self):
+        """The one that the network has named."""
+        return [self._wlan.ifconfig()[3]]
+
+    def hosts(self):
+        """None are known without asking."""
+        return {}
 
     def _in_words(self, is_up):
         if is_up:

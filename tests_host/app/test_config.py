@@ -203,6 +203,14 @@ def test_a_section_and_the_whole_must_be_objects():
     assert problems(3)[0].startswith("an object of sections {...} expected, not ")
 
 
+def test_name_servers_are_addresses():
+    for dns in ("192.0.2.53", "192.0.2.53:5353, 198.51.100.1", ""):
+        check({"mqtt": {"host": "b"}, "network": {"dns": dns}})
+    for dns in ("dns.example", "192.0.2.53:0", "192.0.2.53:x", "192.0.2.53:65536", "1.2.3"):
+        said = raises(ConfigError, check, {"mqtt": {"host": "b"}, "network": {"dns": dns}})
+        assert said == "network.dns {}: an address such as 192.0.2.53 expected".format(dns)
+
+
 def test_TLS_needs_its_files():
     def problems(**mqtt):
         mqtt["host"] = "b"

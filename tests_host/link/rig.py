@@ -21,8 +21,10 @@ import time
 
 import umqtt.simple
 
+from firmware import dial
 from firmware.backoff import Backoff
 from firmware.link import CLOSED, CONNECTING, GREETING, RESOLVING, SECURING, UP, Link
+from firmware.resolver import Resolver
 from firmware.supervisor import Supervisor
 from firmware.tls import Tls
 from firmware.uplink import Uplink
@@ -47,6 +49,7 @@ OPTIONS = {
     "rate_limit": 0,
     "max_retries": 5,
     "tls": None,
+    "dns": None,
     "will": None,
     "greetings": [],
     "subscriptions": [],
@@ -135,6 +138,7 @@ class Rig:
         self.clock = Clock(lambda: time.ticks_ms() + self.skew_ms)
         self.log = Log()
         self.network = options["network"]
+        self.worst_lag_ms = 0
         self.numbers = 0
         self.received = 0
         self.dropped = []
@@ -176,6 +180,17 @@ class Rig:
             self.o["subscriptions"],
         )
 
+    def make_resolve(self):
+        servers = self.o["dns"]
+        if servers is None:
+            return dial.resolve
+        limit_ms = 800 * self.o["connect_timeout_s"]
+        known = {"known.test": "127.0.0.1"}
+        resolver = Resolver(
+            lambda: servers, self.clock, self.log, random.getrandbits, limit_ms, lambda: known
+        )
+        return resolver.resolve
+
     def make_link(self):
         o = self.o
         link = NarrowLink(
@@ -188,6 +203,7 @@ class Rig:
             largest=self.ring.page_payload + 64,
             receive=o["receive"],
             connect_timeout_s=o["connect_timeout_s"],
+            resolve=self.make_resolve(),
             tls=Tls(*o["tls"]) if o["tls"] else None,
         )
         link.send_buffer = o["send_buffer"]
@@ -227,7 +243,9 @@ class Rig:
         while True:
             beat()
             self.uplink.tick()
+            due = time.ticks_add(time.ticks_ms(), self.o["tick_ms"])
             await asyncio.sleep_ms(self.o["tick_ms"])
+            self.worst_lag_ms = max(self.worst_lag_ms, time.ticks_diff(time.ticks_ms(), due))
 
     async def trickle(self, beat):
         while True:
@@ -303,6 +321,7 @@ class Rig:
         now = self.clock.now()
         return {
             "up": uplink.is_up(),
+            "worst_lag_ms": self.worst_lag_ms,
             "state": _STATES[link.state],
             "connects": uplink.connects,
             "attempts": uplink.attempts,
