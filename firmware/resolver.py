@@ -35,8 +35,8 @@ class Resolver:
     """Finds the address that `resolve(host, port)` is asked for.
 
     `servers()` gives the name servers as texts, "192.0.2.53" or "192.0.2.53:5353", and `known()`,
-    if given, a dict of hosts whose addresses need no asking. `getrandbits` is random's. All name servers
-    together have `timeout_ms` to answer.
+    if given, a dict of hosts whose addresses need no asking. `getrandbits` is random's. All name
+    servers together have `timeout_ms` to answer.
     """
 
     def __init__(self, servers, clock, log, getrandbits, timeout_ms, known=None):
