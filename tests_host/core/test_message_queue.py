@@ -403,6 +403,7 @@ def test_Q7_expire_sweeps_again_for_what_was_not_yet_due():
 
 
 def test_Q7_expiry_works_across_the_wrap_of_the_ticks():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     queue = MessageQueue(4, 8)
     for payload, ttl in ((b"a", 3000), (b"b", 8000), (b"c", 0)):
         queue.enqueue("t", payload, ttl_ms=ttl, now=WRAP - 5000)

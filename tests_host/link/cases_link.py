@@ -260,6 +260,8 @@ def case_disconnect_takes_leave_of_the_broker_and_closes():
 
 
 def case_pubsubclient_452_what_was_published_just_before_disconnect_arrives():
+    """Report: pubsubclient#452."""
+
     async def case(server, link):
         await link.connect()
         link.publish(b"t", b"last words")
@@ -299,6 +301,8 @@ def case_L7_flags_of_the_CONNECT():
 
 
 def case_L10_a_connect_that_fails_leaves_no_socket():
+    """Report: mp#6455, mp#5929."""
+
     async def case():
         listener = socket.socket()
         link = Link("rig", "127.0.0.1", 1)
