@@ -3,6 +3,7 @@
 import asyncio
 import gc
 
+from firmware.link import GREETING
 from millpond.dispatch import SUCCESS
 from tests_host.link.lapse import RING, Wdt, all_arrive, run, until
 
@@ -71,7 +72,7 @@ def case_the_hardware_watchdog_of_these_cases_does_bite():
 
 
 def case_mp_9516_every_part_of_the_application_across_the_wrap_of_the_ticks():
-    """From 5 s before it, with every period and time-out short; then in an outage that spans it.
+    """From 5 s before it, with every period and time-out short; then with outages around it.
 
     Report: mp#9516, mp#9608, coreMQTT#288.
     """
@@ -90,12 +91,6 @@ def case_mp_9516_every_part_of_the_application_across_the_wrap_of_the_ticks():
         assert 8 <= len(broker.published["t/pond/health"]) <= 12
         assert app.counting.read_so_far >= 10 * 20
 
-    async def idles(app, broker):
-        app.stop_sensors()
-        await asyncio.sleep(20)
-        await well(app, broker)
-        assert 8 <= app.link.pings <= 25 and app.uplink.is_up()
-
     async def mends(app, broker):
         await until(app.uplink.is_up, "the link up")
         for how in ("off", "silent", "frozen", "off", "silent", "frozen"):
@@ -112,8 +107,127 @@ def case_mp_9516_every_part_of_the_application_across_the_wrap_of_the_ticks():
         assert Wdt.bites == 0 and app.supervisor.unwell(now) == []
         assert not [task.name for task in app.supervisor.tasks if task.restarts]
 
-    for case in (works, idles, mends):
+    for case in (works, mends):
         run(case, start_ms=RING - 5000, period_ms=100, **sections)
+
+
+def case_mp_9516_pings_go_on_across_the_wrap_of_the_ticks():
+    """With nothing to say, with much to say and nothing heard, and the other way round.
+
+    Report: mp#9516, mp#9608, coreMQTT#288, lib#210.
+    """
+
+    async def quiet(app, broker):
+        app.stop_sensors()
+        await asyncio.sleep(20)
+
+    async def heard_not(app, broker):
+        await asyncio.sleep(20)
+        assert len(broker.published["t/pond/data"]) > 50
+
+    async def said_nothing(app, broker):
+        app.stop_sensors()
+        for _ in range(40):
+            await asyncio.sleep_ms(500)
+            await broker.say(b"\x30\x04\x00\x01tx")
+
+    for case in (quiet, heard_not, said_nothing):
+
+        async def pinging(app, broker, case=case):
+            await case(app, broker)
+            assert 15 <= app.link.pings <= 25 and app.uplink.is_up(), app.link.pings
+
+        run(
+            pinging,
+            start_ms=RING - 5000,
+            period_ms=100,
+            mqtt={"keepalive_s": 2, "qos": 0},
+            batch={"max_age_ms": 100},
+            health=RARELY,
+        )
+
+
+def case_mp_9516_what_expires_in_the_intake_and_in_the_ring_across_the_wrap_of_the_ticks():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
+
+    async def case(app, broker):
+        await asyncio.sleep(3)
+        before = app.counters()["dropped"]["expired"]
+        app.packer.flush()
+        app.packer.poll = lambda now, link_up, limit: 0
+        topic = app.topics.index("t/pond/note")
+        app.queue.enqueue(topic, b"note", 1, 0, False, 3000, app.clock.now())
+        await asyncio.sleep(2)
+        assert app.counters()["dropped"]["expired"] == before
+        await until(lambda: app.counters()["dropped"]["expired"] == before + 1, "it expired", 10)
+        assert app.clock.now() < RING // 2
+        ring = app.ring
+        assert ring.messages()
+        await until(lambda: not ring.messages(), "every page expired", 30)
+        assert sum(ring.expired)
+
+    ring = {"max_age_s": 10}
+    run(case, how="off", start_ms=RING - 5000, batch={"max_age_ms": 100}, ring=ring, health=RARELY)
+
+
+def case_mp_9516_a_missing_PINGRESP_is_noticed_across_the_wrap_of_the_ticks():
+    """Report: mp#9516, mp#9608, coreMQTT#288, project_aura#125."""
+
+    async def case(app, broker):
+        app.stop_sensors()
+        await asyncio.sleep_ms(before_ms - 500)
+        await broker.become("frozen")
+        pings = app.link.pings
+        await until(lambda: app.link.pings > pings, "a ping", 10)
+        await until(lambda: not app.uplink.is_up(), "the link given up", 10)
+        assert app.uplink.reason == "no answer to a ping within 2 s", app.uplink.reason
+        assert app.clock.now() < RING // 2
+
+    for before_ms in range(3000, 6000, 500):
+        run(case, start_ms=RING - before_ms, mqtt={"keepalive_s": 4}, health=RARELY)
+
+
+def case_mp_9516_each_step_of_a_connect_has_its_time_across_the_wrap_of_the_ticks():
+    """Report: mp#9516, mp#9608, coreMQTT#288, OpenEVSE#1102."""
+
+    async def case(app, broker):
+        await until_at_once(lambda: app.link.state == GREETING)
+        began = Wdt.lapse.ticks_ms()
+        await until_at_once(lambda: app.link.state != GREETING)
+        took_ms = Wdt.lapse.ticks_ms() - began
+        assert 1900 <= took_ms <= 5000, (before_ms, took_ms)
+
+    async def until_at_once(condition):
+        while not condition():
+            await asyncio.sleep_ms(10)
+
+    for before_ms in (200, 500, 1000, 1500, 2500):
+        mqtt = {"connect_timeout_s": 2}
+        run(case, how="silent", start_ms=RING - before_ms, mqtt=mqtt, health=RARELY)
+
+
+def case_mp_9516_the_delivery_watchdog_fires_across_the_wrap_of_the_ticks():
+    """Report: mp#9516, mp#9608, coreMQTT#288, project_aura#125."""
+
+    async def case(app, broker):
+        await asyncio.sleep_ms(before_ms - 500)
+        assert app.uplink.is_up()
+        await broker.become("frozen")
+        await until(lambda: app.delivery_watchdog.fired, "the watchdog", 30)
+        await broker.become("on")
+        await until(app.uplink.is_up, "the link up")
+        await all_arrive(app, broker)
+
+    for before_ms in range(3000, 6000, 500):
+        run(
+            case,
+            start_ms=RING - before_ms,
+            period_ms=100,
+            mqtt={"keepalive_s": 0, "ack_timeout_s": 600, "backoff_max_s": 1},
+            batch={"max_age_ms": 100},
+            watchdog={"delivery_timeout_s": 2, "check_period_s": 1, "hardware_timeout_s": 30},
+            health=RARELY,
+        )
 
 
 def case_mp_9516_a_month_of_wraps_leaves_the_uptime_right():

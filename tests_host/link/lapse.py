@@ -11,6 +11,7 @@ that would not have; the program lives with that, so no case counts connections.
 import asyncio
 import asyncio.core as core
 import errno
+import random
 import time
 
 from firmware import app as app_module
@@ -20,7 +21,12 @@ from millpond.batch import decode
 
 RING = 1 << 30
 _REAL_MS = 50000  # how long a case may really take
-_PORTS = iter(range(22000, 22100))
+_FIRST_PORT = 22000  # any of so many, so that two runs at once do not take each other's
+_PORTS = 10000
+
+
+def _a_port():
+    return _FIRST_PORT + random.getrandbits(24) % _PORTS
 
 
 class Lapse:
@@ -111,7 +117,7 @@ class Broker:
         self.published = {}
         self._server = None
         self._writers = []
-        self.port = next(_PORTS)
+        self.port = _a_port()
 
     async def become(self, how):
         was, self.how = self.how, how
@@ -126,6 +132,12 @@ class Broker:
         if was == "off" and how != "off":
             await self._listen()
 
+    async def say(self, packet):
+        """Send a packet to whoever is connected."""
+        for writer in self._writers:
+            writer.write(packet)
+            await writer.drain()
+
     async def _listen(self):
         while True:
             try:
@@ -133,7 +145,7 @@ class Broker:
                 return
             except OSError as error:
                 assert error.errno == errno.EADDRINUSE
-                self.port = next(_PORTS)
+                self.port = _a_port()
 
     async def _serve(self, reader, writer):
         writer.s.setsockopt(6, 1, 1)  # TCP_NODELAY: the kernel's own delays are not skipped
@@ -211,8 +223,11 @@ class Coarse:
         return asyncio.sleep_ms(max(ms, 1000))
 
 
-def run(case, slow_ms=0, start_ms=1000, coarse=False, **options):
-    """Run the coroutine function `case(app, broker)` beside the application."""
+def run(case, slow_ms=0, start_ms=1000, coarse=False, how="on", **options):
+    """Run the coroutine function `case(app, broker)` beside the application.
+
+    The broker is as `how` says from the start; `options` are the CountingApp's.
+    """
     asyncio.new_event_loop()
     app_module.asyncio = Coarse() if coarse else asyncio
     Wdt.lapse = Lapse(start_ms)
@@ -220,7 +235,7 @@ def run(case, slow_ms=0, start_ms=1000, coarse=False, **options):
     broker = Broker(slow_ms)
 
     async def main():
-        await broker.become("on")
+        await broker.become(how)
         app = CountingApp(broker, **options)
         running = asyncio.create_task(app.run())
         await case(app, broker)
