@@ -96,3 +96,19 @@ def test_L4_a_large_inbound_message_in_a_cut_connection_does_not_disturb_the_nex
     judge.publish("rig/in/small", b"after")
     rig.wait(rig.inbound, "the small message")
     assert rig.stats()["connects"] == 2
+
+
+def test_MiniMQTT_82_large_messages_without_end_leave_no_memory_behind(judge, rig):
+    """Report: MiniMQTT#82, MiniMQTT#107."""
+
+    def used_after(messages):
+        for n in range(rig.stats()["skipped"], messages):
+            judge.publish("rig/in/big", bytes(65536))
+            rig.until(lambda s, n=n: s["skipped"] > n, "the message skipped")
+        return rig.order("memory")["used"]
+
+    before = used_after(10)
+    assert used_after(60) - before <= 512
+    rig.order("put", n=3)
+    rig.delivered(3)
+    assert rig.stats()["connects"] == 1
