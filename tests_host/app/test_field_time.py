@@ -4,10 +4,10 @@ Every part that compares times does so here across the wrap of the milliseconds;
 of their own for it name the same reports there.
 """
 
-from firmware import network_up
+from firmware import network_up, status_page
 from firmware.receipts import Receipts
 from millpond.batch import F7Writer, JsonWriter, decode
-from millpond.clock import Clock
+from millpond.clock import Clock, unix_seconds
 from millpond.dispatch import TIMEOUT
 from millpond.ledger import Ledger
 from millpond.message import NORMAL, TAG_BATCH, TopicTable, make_tag
@@ -220,6 +220,25 @@ def test_lib_604_a_clock_that_is_set_after_a_failure_is_taken_then():
         line.clock.now()
         line.clock.set_unix(time_of_day(year, NEW_YEAR_2026))
         assert line.clock.unix() == NEW_YEAR_2026 and line.clock.seconds == 40
+
+
+def test_lib_786_the_status_page_has_the_same_date_on_both_epochs():
+    """Report: lib#786, lib#604, mp#7137."""
+
+    real = status_page.time
+    real_start = unix_seconds(0, real.gmtime(0)[0])
+
+    class Dates(Port):
+        def gmtime(self, seconds):
+            return real.gmtime(seconds + (YEARS_30 if self._year == 2000 else 0) - real_start)
+
+    for year in (1970, 2000):
+        status_page.time = Dates(year, NEW_YEAR_2026)
+        try:
+            said = status_page.date(NEW_YEAR_2026 + 3661)
+        finally:
+            status_page.time = real
+        assert said == "2026-01-01 01:01:01 UTC", said
 
 
 # -- readings taken before the time was known ----------------------------------------------------

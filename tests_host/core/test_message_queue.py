@@ -59,6 +59,7 @@ def test_Q1_expiry_that_falls_on_0_is_not_taken_for_never():
 
 
 def test_Q1_ids_are_unique_and_wrap_from_the_last_to_1():
+    """Report: lib#94."""
     queue = MessageQueue(8, first_id=0xFFFFFFFE)
     assert [queue.enqueue("t", b"") for _ in range(4)] == [0xFFFFFFFE, 0xFFFFFFFF, 1, 2]
     message = Message(64)

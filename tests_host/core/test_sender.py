@@ -140,6 +140,7 @@ def test_S4_lib_94_ids_wrap_past_zero():
 
 
 def test_S4_an_id_in_flight_is_passed_over():
+    """Report: lib#94."""
     line = Line()
     line.put(b"a")
     line.sender.connected(False, 0)

@@ -39,6 +39,56 @@ def case_openamber_145_a_broker_that_is_off_for_10_minutes_resets_nobody():
     run(case, health=RARELY)
 
 
+class Wlan:
+    """A station whose access point is on or off; every second attempt raises, as drivers do."""
+
+    def __init__(self):
+        self.on = True
+        self.attempts = 0
+
+    def isconnected(self):
+        return self.on
+
+    def active(self, on):
+        pass
+
+    def disconnect(self):
+        pass
+
+    def connect(self, ssid, password):
+        self.attempts += 1
+        if self.attempts & 1:
+            kind = RuntimeError if self.attempts & 2 else OSError
+            raise kind("Wifi Internal Error")
+
+    def status(self):
+        return 202  # a wrong password, which it is not
+
+    def ifconfig(self):
+        return ("192.0.2.7", "255.255.255.0", "192.0.2.1", "192.0.2.1")
+
+
+def case_mq_132_an_access_point_that_is_off_for_10_minutes_resets_nobody():
+    """Report: mq#132, mq#154, mp#17661, openamber#145, mp#5199."""
+
+    async def case(app, broker):
+        for _ in range(2):
+            await until(app.uplink.is_up, "the link up")
+            wlan.on = False
+            await broker.become("off")
+            await asyncio.sleep(600)
+            assert app.counters()["held"] >= 590 and app.uplink.reason == "no network"
+            assert not [task.name for task in app.supervisor.tasks if task.restarts]
+            await broker.become("on")
+            wlan.on = True
+            await until(lambda: app.counters()["held"] < 20, "the backlog gone")
+        assert wlan.attempts > 50 and Wdt.bites == 0
+        await all_arrive(app, broker)
+
+    wlan = Wlan()
+    run(case, wlan=wlan, wifi={"ssid": "barn"}, health=RARELY)
+
+
 def case_esp_mqtt_143_connecting_for_longer_than_the_hardware_watchdog_waits():
     """The broker takes 7 s to answer, the watchdog 5 s to bite, and each connection is lost again.
 

@@ -199,7 +199,7 @@ class Broker:
 class CountingApp(App):
     """The application with one sensor, on a configuration given by section."""
 
-    def __init__(self, broker, period_ms=1000, **sections):
+    def __init__(self, broker, period_ms=1000, wlan=None, **sections):
         tree = {"mqtt": {}, "log": {"level": "error", "status_s": 0}}
         tree.update({"device": {"name": "pond"}, "plant": {"enabled": False}})
         tree["board"] = {"enabled": False}
@@ -207,7 +207,7 @@ class CountingApp(App):
             tree.setdefault(name, {}).update(sections[name])
         tree["mqtt"].update({"host": "127.0.0.1", "port": broker.port, "prefix": "t"})
         self.counting = Counting(period_ms)
-        super().__init__(check(tree), None, Wdt)
+        super().__init__(check(tree), wlan, Wdt)
 
     def _sensors(self):
         return [self.counting]
