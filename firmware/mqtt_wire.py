@@ -74,6 +74,7 @@ class Outbound:
         self.buffer = bytearray(size)
         self.at = self.end = 0
         self._begin = bytearray()
+        self._begins = {}
         self._topic = None
         self._size = self._flags = self._packet_size = 0
 
@@ -107,8 +108,12 @@ class Outbound:
         """Lay aside how a PUBLISH begins, up to its topic; it serves until one differs."""
         remaining = 2 + len(topic) + (2 if flags & 6 else 0) + size
         begin = 3 + len(topic) + _length_bytes(remaining)
-        if topic is not self._topic or begin != len(self._begin):
-            self._begin = bytearray(begin)
+        if begin != len(self._begin):
+            # One buffer for each length, kept: a new one each time would land anywhere in the
+            # heap, outlive the next collection there, and part its free memory in two.
+            if begin not in self._begins:
+                self._begins[begin] = bytearray(begin)
+            self._begin = self._begins[begin]
         self._topic = topic
         self._size = size
         self._flags = flags

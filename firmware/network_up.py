@@ -104,7 +104,7 @@ class Wifi:
             self._wlan.active(True)
             self._wlan.disconnect()
             self._wlan.connect(self._ssid, self._password)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # as the ESP32's port raises them
             self._log.warning("wifi {}: {}".format(self._ssid, error))
 
     def name_servers(self):

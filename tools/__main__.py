@@ -27,6 +27,7 @@ COMMANDS = {
     "demo": ("tools.demo", "Run the whole line through an outage, and account for every item."),
     "bench": ("tools.bench", "Run the benchmarks; a table and build/bench.json."),
     "conformance": ("tools.conformance", "Write docs/conformance.md from the tests."),
+    "field-reports": ("tools.field_reports", "Write docs/field-reports.md from the tests."),
     "config-table": ("tools.config_table", "Write the configuration table where it is documented."),
 }
 

@@ -33,6 +33,7 @@ def test_L5_the_wait_is_drawn_from_nought_to_the_ceiling():
 
 
 def test_L5_a_delivery_resets_and_nothing_else():
+    """Report: esp-rainmaker-neo#1."""
     backoff = Backoff(1000, 8000, highest)
     for _ in range(5):
         backoff.next_ms()

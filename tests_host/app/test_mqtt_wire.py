@@ -121,6 +121,7 @@ def test_remaining_length_grows_at_128_and_16384():
 
 
 def test_L9_strings_are_counted_in_bytes():
+    """Report: mq#66, lib#746, lib#1073."""
     topic = "21°C".encode()
     packet = laid(lambda out: out.publish(topic, "°".encode(), 0, 0))
     assert packet == b"\x30\x09\x00\x05" + topic + b"\xc2\xb0"
@@ -196,6 +197,7 @@ def test_L4_single_bytes_give_the_same():
 
 
 def test_L4_message_larger_than_the_buffer_is_skipped_but_named():
+    """Report: MiniMQTT#82, MiniMQTT#107."""
     big = b"\x32\xac\x02\x00\x01t\x00\x05" + bytes(295)
     stream = big + b"\x40\x02\x00\x01"
     expected = [("publish", b"t", None, 1, 0, 5), ("puback", 1)]
@@ -240,11 +242,13 @@ def test_L4_malformed_packets_close_with_a_reason():
 
 
 def test_L4_topic_longer_than_the_buffer_is_refused():
+    """Report: MiniMQTT#82, MiniMQTT#107."""
     stream = b"\x30\xc8\x01\x00\x64" + bytes(198)
     assert "too long" in raises(ProtocolError, heard, stream, limit=40)
 
 
 def test_mongoose_1827_empty_payload_is_a_message():
+    """Report: mongoose#1827."""
     assert heard(b"\x30\x03\x00\x01t") == [("publish", b"t", b"", 0, 0, 0)]
 
 

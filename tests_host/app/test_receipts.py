@@ -51,6 +51,7 @@ class Line:
 
 
 def test_S8_success_at_the_acknowledgement_and_not_before():
+    """Report: pubsubclient#452, pubsubclient#690."""
     line = Line()
     assert line.publish(b"a")
     line.receipts.work()

@@ -23,6 +23,7 @@ def stamped(clock, seconds):
 
 
 def test_differences_are_right_across_the_wrap():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     assert diff(5, RING - 5) == 10
     assert diff(RING - 5, 5) == -10
     assert diff(7, 7) == 0
@@ -32,6 +33,7 @@ def test_differences_are_right_across_the_wrap():
 
 
 def test_seconds_go_on_across_the_wrap():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     ticks = Ticks(RING - 5000)
     clock = Clock(ticks)
     for step in range(1, 101):
@@ -58,6 +60,7 @@ def test_a_counter_that_wraps_later_is_put_on_the_ring():
 
 
 def test_both_epochs_give_the_same_unix_time():
+    """Report: lib#786, lib#604, mp#7137."""
     assert unix_seconds(1767225600, 1970) == 1767225600
     assert unix_seconds(1767225600 - 946684800, 2000) == 1767225600
     assert "1980" in raises(ValueError, unix_seconds, 5, 1980)
@@ -73,6 +76,7 @@ def test_unknown_time_counts_from_the_start():
 
 
 def test_setting_the_time_dates_earlier_moments_too():
+    """Report: homie-esp8266#620."""
     ticks = Ticks(0)
     clock = Clock(ticks)
     ticks.now = 90500
@@ -84,6 +88,7 @@ def test_setting_the_time_dates_earlier_moments_too():
 
 
 def test_a_bogus_time_is_refused():
+    """Report: lib#786, lib#604, mp#7137."""
     clock = Clock(Ticks())
     for bogus in (0, 946684800, 1704067199, 4102444800):
         message = raises(ValueError, clock.set_unix, bogus)

@@ -243,6 +243,7 @@ def test_Q10_fill_is_judged_at_once_however_short_the_window():
 
 
 def test_Q10_windows_work_across_the_wrap_of_the_ticks():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     store = Store(start=WRAP - MINUTE // 2)
     store.window(offered=600, taken=600)
     assert store.now == MINUTE // 2

@@ -83,6 +83,7 @@ def test_Q1_index_of_a_topic_stands_for_it():
 
 
 def test_L9_topic_is_encoded_as_utf8():
+    """Report: mq#66, lib#746, lib#1073."""
     topics = TopicTable()
     assert topics.encoded(topics.index("halle/21°C")) == "halle/21°C".encode()
     assert len(topics.encoded(0)) == 11
@@ -97,6 +98,7 @@ def test_Q11_topic_that_may_not_be_published_to_is_an_error():
 
 
 def test_Q11_topic_length_is_limited_in_utf8_bytes():
+    """Report: mq#66, lib#746, lib#1073."""
     assert len(encode_topic("x" * 65535)) == 65535
     assert "65536 bytes" in raises(ValueError, encode_topic, "x" * 65536)
     assert len(encode_topic("°" * 32767)) == 65534

@@ -59,6 +59,7 @@ def test_Q1_expiry_that_falls_on_0_is_not_taken_for_never():
 
 
 def test_Q1_ids_are_unique_and_wrap_from_the_last_to_1():
+    """Report: lib#94."""
     queue = MessageQueue(8, first_id=0xFFFFFFFE)
     assert [queue.enqueue("t", b"") for _ in range(4)] == [0xFFFFFFFE, 0xFFFFFFFF, 1, 2]
     message = Message(64)
@@ -403,6 +404,7 @@ def test_Q7_expire_sweeps_again_for_what_was_not_yet_due():
 
 
 def test_Q7_expiry_works_across_the_wrap_of_the_ticks():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     queue = MessageQueue(4, 8)
     for payload, ttl in ((b"a", 3000), (b"b", 8000), (b"c", 0)):
         queue.enqueue("t", payload, ttl_ms=ttl, now=WRAP - 5000)

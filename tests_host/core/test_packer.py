@@ -144,6 +144,7 @@ def test_link_up_closes_a_batch_at_max_age_counted_from_its_first_reading():
 
 
 def test_age_of_a_batch_survives_the_wrap_of_the_ticks():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     line = Line(max_age_ms=5000)
     line.ms = (1 << 30) - 2000
     line.clock = line.packer._clock = Clock(lambda: line.ms)

@@ -414,6 +414,7 @@ def test_drop_sets_the_head_aside_and_counts():
 
 
 def test_telegraf_17240_first_message_after_a_full_drain_is_kept():
+    """Report: Telegraf#17240."""
     for capacity in range(3, 9):
         ring = PagedRing(64 * capacity, 64)
         for fill in range(1, 2 * capacity):

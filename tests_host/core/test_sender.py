@@ -64,6 +64,7 @@ def test_the_link_is_told_topic_qos_and_retained():
 
 
 def test_S2_foreign_acknowledgements_change_nothing_and_are_counted():
+    """Report: mq/repeated-ack."""
     line = Line()
     line.put(b"a", b"b")
     sender = line.sender
@@ -79,6 +80,7 @@ def test_S2_foreign_acknowledgements_change_nothing_and_are_counted():
 
 
 def test_S3_session_kept_resends_first_under_the_same_id_with_dup():
+    """Report: EMS-ESP32#305."""
     line = Line()
     line.put(b"a", b"b")
     line.sender.connected(False, 0)
@@ -94,6 +96,7 @@ def test_S3_session_kept_resends_first_under_the_same_id_with_dup():
 
 
 def test_S3_session_gone_sends_a_new_publication():
+    """Report: EMS-ESP32#305, espMqttClient#59."""
     line = Line()
     line.put(b"a")
     line.sender.connected(False, 0)
@@ -105,6 +108,7 @@ def test_S3_session_gone_sends_a_new_publication():
 
 
 def test_S3_a_session_that_came_between_does_not_know_the_message():
+    """Report: EMS-ESP32#305."""
     line = Line()
     line.put(b"a")
     line.sender.connected(False, 0)
@@ -130,6 +134,7 @@ def test_S3_lost_while_leaving_is_sent_again():
 
 
 def test_S4_lib_94_ids_wrap_past_zero():
+    """Report: lib#94."""
     line = Line()
     sender = line.sender
     ids = [sender.next_packet_id() for _ in range(65537)]
@@ -137,6 +142,7 @@ def test_S4_lib_94_ids_wrap_past_zero():
 
 
 def test_S4_an_id_in_flight_is_passed_over():
+    """Report: lib#94."""
     line = Line()
     line.put(b"a")
     line.sender.connected(False, 0)
@@ -146,6 +152,7 @@ def test_S4_an_id_in_flight_is_passed_over():
 
 
 def test_S5_overdue_after_the_time_out_across_the_tick_wrap():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     line = Line(ack_timeout_s=20)
     line.put(b"a")
     line.sender.connected(False, WRAP - 5000)
@@ -158,6 +165,7 @@ def test_S5_overdue_after_the_time_out_across_the_tick_wrap():
 
 
 def test_S5_a_message_that_does_not_leave_is_overdue_too():
+    """Report: lib#103."""
     line = Line(ack_timeout_s=20)
     line.put(b"a")
     line.sender.connected(False, 0)
@@ -511,6 +519,7 @@ def test_an_unstamped_message_is_prepared_before_it_leaves():
 
 
 def test_mqtt_espMqttClient_59_nothing_goes_with_the_session():
+    """Report: espMqttClient#59."""
     line = Line()
     line.put(*[b"%d" % n for n in range(10)])
     line.sender.connected(True, 0)
@@ -528,6 +537,7 @@ def test_mqtt_espMqttClient_59_nothing_goes_with_the_session():
 
 
 def test_NanoMQ_2432_cut_after_two_delivers_all_twelve():
+    """Report: NanoMQ#2432."""
     line = Line()
     line.put(*[b"%d" % n for n in range(12)])
     got = []

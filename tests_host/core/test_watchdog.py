@@ -47,6 +47,7 @@ def test_a_new_connection_gets_the_whole_time_out():
 
 
 def test_the_tick_wrap_changes_nothing():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     dog = DeliveryWatchdog(120, WRAP - 60000)
     assert not dog.check(59999, True, True, 0)
     assert dog.check(60000, True, True, 0)

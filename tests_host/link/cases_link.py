@@ -260,12 +260,43 @@ def case_disconnect_takes_leave_of_the_broker_and_closes():
 
 
 def case_pubsubclient_452_what_was_published_just_before_disconnect_arrives():
+    """Report: pubsubclient#452."""
+
     async def case(server, link):
         await link.connect()
         link.publish(b"t", b"last words")
         await link.disconnect()
         await server.until(lambda: server.ended)
         assert bytes(server.heard[0]).endswith(b"\x30\x0d\x00\x01tlast words\xe0\x00")
+
+    with_server(case)
+
+
+def case_pubsubclient_690_as_much_as_the_link_takes_just_before_disconnect_arrives():
+    """Report: pubsubclient#452, pubsubclient#690."""
+
+    async def case(server, link):
+        await link.connect()
+        for n in range(4):
+            link.publish(b"t", bytes([n]) * 4000)
+        await link.disconnect()
+        await server.until(lambda: server.ended)
+        assert len(server.heard[0]) == 17 + 4 * 4006 + 2
+        assert bytes(server.heard[0][-6:]) == bytes([3]) * 4 + b"\xe0\x00"
+
+    with_server(case)
+
+
+def case_mongoose_1827_an_empty_will_and_an_empty_password():
+    """Report: mongoose#1827."""
+
+    async def case(server, link):
+        link.set_last_will("w", "")
+        link.user, link.pswd = "u", ""
+        await link.connect()
+        assert bytes(server.heard[0]) == (
+            b"\x10\x19\x00\x04MQTT\x04\xc6\x00\x3c\x00\x03rig\x00\x01w\x00\x00\x00\x01u\x00\x00"
+        )
 
     with_server(case)
 
@@ -299,6 +330,8 @@ def case_L7_flags_of_the_CONNECT():
 
 
 def case_L10_a_connect_that_fails_leaves_no_socket():
+    """Report: mp#6455, mp#5929."""
+
     async def case():
         listener = socket.socket()
         link = Link("rig", "127.0.0.1", 1)

@@ -186,6 +186,7 @@ def case_a_task_that_does_not_beat_is_hung_and_another_is_not_blamed():
 
 
 def case_mp_9516_silence_is_measured_across_the_wrap_of_the_clock():
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     world = World((1 << 30) - 1000)
 
     async def hangs(beat):

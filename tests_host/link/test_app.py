@@ -50,6 +50,7 @@ def app(tmp_path, proxy, judge):
 
 
 def test_seed_004_the_delivery_watchdog_makes_a_silent_connection_anew(broker, app, judge):
+    """Report: project_aura#125."""
     app.up()
     broker.freeze()
     reason = app.down()
@@ -184,6 +185,7 @@ def test_health_message_has_every_gauge_and_counter(app, judge):
 
 
 def test_the_time_of_day_may_become_known_later(tmp_path, proxy, judge):
+    """Report: homie-esp8266#620."""
     with AppRig(tmp_path, proxy.port, clock="unknown") as app:
         app.up()
         proxy.stall()

@@ -68,6 +68,7 @@ def test_S6_QoS_0_and_1_mixed_arrive_in_order_and_only_QoS_1_is_acknowledged(bro
 
 
 def test_S4_lib_94_packet_ids_wrap_from_65535_to_1(broker, proxy, judge):
+    """Report: lib#94."""
     with Rig(proxy.port, first_id=65532) as rig:
         rig.order("put", n=6)
         rig.delivered(6)
@@ -133,6 +134,7 @@ def test_a_greeting_larger_than_the_link_takes_is_left_out(broker, proxy, judge)
 
 
 def test_L9_mq_66_strings_are_counted_in_bytes_everywhere(tmp_path):
+    """Report: mq#66, lib#746, lib#1073."""
     users = {"jürgen": "käse°"}
     with (
         Broker(tmp_path, kind=MOSQUITTO, users=users, extra=["allow_anonymous true"]) as broker,
@@ -157,6 +159,7 @@ def test_L9_mq_66_strings_are_counted_in_bytes_everywhere(tmp_path):
 
 
 def test_mongoose_1827_an_empty_payload_is_a_message(judge, rig):
+    """Report: mongoose#1827."""
     rig.order("put", text="")
     rig.order("put", text="after")
     rig.delivered(2)

@@ -61,6 +61,7 @@ def test_S3_reset_behind_every_byte_of_a_message_loses_nothing(broker, proxy, ju
 def test_S3_reset_behind_every_byte_of_an_acknowledgement_repeats_that_message_alone(
     broker, proxy, judge, rig
 ):
+    """Report: robust2#2."""
     rig.up()
     for cut in range(1, 5):
         proxy.reset_after(cut, DOWN)
@@ -76,6 +77,7 @@ def test_S3_reset_behind_every_byte_of_an_acknowledgement_repeats_that_message_a
 
 @pytest.mark.parametrize(("direction", "size"), [(UP, CONNECT_BYTES), (DOWN, 4)])
 def test_L3_reset_behind_every_byte_of_the_greeting(direction, size, proxy, judge, rig):
+    """Report: robust2#2."""
     rig.up()
     for n, cut in enumerate(range(1, size), 1):
         proxy.reset_after(cut, direction)
@@ -91,6 +93,7 @@ def test_L3_reset_behind_every_byte_of_the_greeting(direction, size, proxy, judg
 def test_L3_S5_a_stall_drops_the_link_at_the_deadline_and_resends_nothing_before(
     broker, proxy, judge, rig
 ):
+    """Report: lib#103."""
     rig.up()
     proxy.stall()
     rig.order("put", n=3)
@@ -143,6 +146,7 @@ def test_S5_the_deadline_is_kept_in_real_time(proxy, judge):
 def test_lib_103_EMS_ESP32_305_a_lost_PUBACK_is_made_good_under_the_same_id(
     broker, proxy, judge, rig
 ):
+    """Report: lib#103, EMS-ESP32#305."""
     rig.up()
     proxy.swallow(DOWN, PUBACK)
     rig.order("put", n=3)
@@ -163,6 +167,7 @@ def test_lib_103_EMS_ESP32_305_a_lost_PUBACK_is_made_good_under_the_same_id(
 def test_mq_code_a_PUBACK_delayed_beyond_the_deadline_and_then_two_messages(
     broker, proxy, judge, rig
 ):
+    """Report: mq/repeated-ack."""
     rig.up()
     proxy.delay(60, DOWN)
     rig.order("put", n=1)
@@ -193,6 +198,7 @@ def test_L4_single_bytes_in_both_directions(broker, proxy, judge):
 
 
 def test_NanoMQ_2432_stored_while_offline_and_cut_in_the_drain(broker, proxy, judge, rig):
+    """Report: NanoMQ#2432."""
     rig.up()
     proxy.refuse()
     rig.down()
@@ -208,6 +214,7 @@ def test_NanoMQ_2432_stored_while_offline_and_cut_in_the_drain(broker, proxy, ju
 
 
 def test_mp_4290_an_end_while_nothing_happens_is_noticed_at_once(broker, proxy, rig):
+    """Report: mp#4290."""
     rig.up()
     broker.stop()
     assert "closed the connection" in rig.down()
@@ -237,6 +244,7 @@ def test_no_attempt_is_made_while_there_is_no_network(proxy, judge):
 
 
 def test_L3_no_CONNACK_because_it_was_lost(proxy, judge, rig):
+    """Report: OpenEVSE#1102."""
     rig.up()
     proxy.swallow(DOWN, CONNACK)
     rig.order("give_up")
@@ -247,6 +255,7 @@ def test_L3_no_CONNACK_because_it_was_lost(proxy, judge, rig):
 
 
 def test_each_loss_is_counted_once(proxy, rig):
+    """Report: mp#4290."""
     rig.up()
     proxy.reset()
     rig.up(2)
@@ -265,6 +274,7 @@ def test_a_send_over_a_dead_connection_gives_it_up_and_raises_nothing(judge, rig
 
 
 def test_L6_a_lost_PINGRESP_drops_the_link(broker, proxy, judge, rig):
+    """Report: project_aura#125, lib#890."""
     rig.up()
     proxy.swallow(DOWN, PINGRESP)
     rig.order("advance", ms=30000)

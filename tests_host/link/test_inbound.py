@@ -32,12 +32,14 @@ def test_inbound_QoS_0_needs_no_acknowledgement(broker, judge, rig):
 
 
 def test_mongoose_1827_inbound_empty_payload(judge, rig):
+    """Report: mongoose#1827."""
     judge.publish("rig/in/empty", b"")
     rig.wait(rig.inbound, "the message")
     assert rig.inbound() == [("rig/in/empty", "", 0)]
 
 
 def test_L9_inbound_topics_and_payloads_are_utf_8(judge, rig):
+    """Report: mq#66, lib#746, lib#1073."""
     judge.publish("rig/in/grün", "21°C ✓".encode())
     rig.wait(rig.inbound, "the message")
     assert rig.inbound() == [("rig/in/grün", "21°C ✓", 9)]
@@ -46,6 +48,7 @@ def test_L9_inbound_topics_and_payloads_are_utf_8(judge, rig):
 def test_MiniMQTT_82_a_retained_message_of_64_KB_is_skipped_counted_and_acknowledged(
     broker, judge, proxy
 ):
+    """Report: MiniMQTT#82."""
     judge.publish("rig/in/big", bytes(65536), retain=True)
     with Rig(proxy.port, subscriptions=[["rig/in/#", 1]]) as rig:
         rig.until(lambda s: s["skipped"] == 1, "the large message")
@@ -59,6 +62,7 @@ def test_MiniMQTT_82_a_retained_message_of_64_KB_is_skipped_counted_and_acknowle
 
 
 def test_MiniMQTT_107_the_largest_that_is_kept_and_the_smallest_that_is_skipped(judge, rig):
+    """Report: MiniMQTT#107."""
     head = 2 + len("rig/in/x") + 2
     judge.publish("rig/in/x", b"k" * (1024 - head))
     judge.publish("rig/in/x", b"s" * (1025 - head))
@@ -83,6 +87,7 @@ def test_L4_inbound_and_outbound_together_at_full_pace(broker, judge, rig):
 def test_L4_a_large_inbound_message_in_a_cut_connection_does_not_disturb_the_next(
     broker, judge, proxy, rig
 ):
+    """Report: MiniMQTT#82, MiniMQTT#107."""
     proxy.reset_after(3000, "down")
     judge.publish("rig/in/big", bytes(9000))
     rig.down()
@@ -91,3 +96,19 @@ def test_L4_a_large_inbound_message_in_a_cut_connection_does_not_disturb_the_nex
     judge.publish("rig/in/small", b"after")
     rig.wait(rig.inbound, "the small message")
     assert rig.stats()["connects"] == 2
+
+
+def test_MiniMQTT_82_large_messages_without_end_leave_no_memory_behind(judge, rig):
+    """Report: MiniMQTT#82, MiniMQTT#107."""
+
+    def used_after(messages):
+        for n in range(rig.stats()["skipped"], messages):
+            judge.publish("rig/in/big", bytes(65536))
+            rig.until(lambda s, n=n: s["skipped"] > n, "the message skipped")
+        return rig.order("memory")["used"]
+
+    before = used_after(10)
+    assert used_after(60) - before <= 512
+    rig.order("put", n=3)
+    rig.delivered(3)
+    assert rig.stats()["connects"] == 1

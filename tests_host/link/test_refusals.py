@@ -88,7 +88,10 @@ def test_L5_a_real_broker_refuses_a_wrong_password(tmp_path):
 
 
 def test_L5_back_off_grows_to_the_cap_and_only_a_delivery_resets_it():
-    """The broker accepts and closes: its CONNACKs must not count as success."""
+    """The broker accepts and closes: its CONNACKs must not count as success.
+
+    Report: esp-rainmaker-neo#1.
+    """
     with (
         Scripted(*[answer_and_close(CONNACK_NEW)] * 9, broker) as server,
         Rig(server.port, backoff_ms=[2, 64]) as rig,
@@ -129,6 +132,7 @@ def test_L5_a_delivery_resets_the_back_off_though_the_next_message_cannot_be_sen
 
 @pytest.mark.parametrize("name", NONSENSE)
 def test_L4_nonsense_ends_the_link_with_the_reason_and_the_next_broker_gets_all(name):
+    """Report: robust2#2."""
     data, words = NONSENSE[name]
     with Scripted(answer_and_close(data), broker) as server, Rig(server.port) as rig:
         rig.order("put", n=3)
@@ -156,6 +160,8 @@ def test_L4_random_bytes_before_and_after_the_CONNACK():
 
 
 def test_mq_code_a_PUBACK_that_comes_twice_is_counted_and_the_link_lives():
+    """Report: mq/repeated-ack."""
+
     def twice(end):
         end.packet()
         end.send(CONNACK_NEW)
@@ -172,6 +178,8 @@ def test_mq_code_a_PUBACK_that_comes_twice_is_counted_and_the_link_lives():
 
 
 def test_S2_an_acknowledgement_for_another_id_moves_nothing():
+    """Report: mq/repeated-ack."""
+
     def wrong(end):
         end.packet()
         end.send(CONNACK_NEW)
@@ -189,6 +197,7 @@ def test_S2_an_acknowledgement_for_another_id_moves_nothing():
 
 
 def test_esp_rainmaker_neo_1_two_clients_with_one_id_back_off_and_do_not_storm(tmp_path):
+    """Report: esp-rainmaker-neo#1."""
     options = {"client_id": "twin", "backoff_ms": [4, 256]}
     with Broker(tmp_path, kind=MOSQUITTO) as real, Judge(real.port) as judge:
         with Rig(real.port, **options) as one, Rig(real.port, **options) as two:

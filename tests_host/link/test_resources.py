@@ -29,6 +29,7 @@ KINDS = [
 
 
 def test_L10_mp_6455_every_socket_is_closed_on_every_path():
+    """Report: mp#6455, mp#5929."""
     plays = list(itertools.islice(itertools.cycle(KINDS), FAILURES))
     with Scripted(broker, *plays, broker) as server, Rig(server.port, backoff_ms=[1, 1]) as rig:
         rig.up()
@@ -42,6 +43,7 @@ def test_L10_mp_6455_every_socket_is_closed_on_every_path():
 
 
 def test_L10_sockets_of_refused_and_overdue_connections(proxy):
+    """Report: mp#6455, mp#5929."""
     with Rig(proxy.port, backoff_ms=[1, 1]) as rig:
         rig.up()
         before = rig.open_files()
@@ -85,6 +87,8 @@ def test_L10_a_connection_given_up_while_a_page_leaves():
 
 
 def test_memory_does_not_grow_over_200_reconnections(proxy, judge, rig):
+    """Report: mp#6455, mp#5929."""
+
     def reconnect(times):
         for _ in range(times):
             n = rig.stats()["connects"]
@@ -101,6 +105,8 @@ def test_memory_does_not_grow_over_200_reconnections(proxy, judge, rig):
 
 
 def test_memory_does_not_grow_over_500_failed_connections():
+    """Report: mp#6455, mp#5929, esp-idf#5668."""
+
     def used(attempts):
         rig.until(lambda s: s["attempts"] == attempts and s["state"] == "greeting", "a mute broker")
         return rig.order("memory")["used"]

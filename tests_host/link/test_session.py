@@ -52,6 +52,7 @@ def sent(broker):
 
 
 def test_S3_session_kept_over_a_restart_of_the_broker_means_the_same_id_and_DUP(tmp_path):
+    """Report: mq/session-present, EMS-ESP32#305."""
     with keeping(tmp_path) as (broker, proxy, judge, rig):
         in_flight_over_a_restart(broker, proxy, judge, rig)
         assert rig.up(2) is True
@@ -63,6 +64,7 @@ def test_S3_session_kept_over_a_restart_of_the_broker_means_the_same_id_and_DUP(
 def test_S3_espMqttClient_59_session_gone_means_a_new_publication_and_nothing_lost(
     broker, proxy, judge, rig
 ):
+    """Report: espMqttClient#59."""
     in_flight_over_a_restart(broker, proxy, judge, rig)
     assert rig.up(2) is False
     assert rig.delivered(10)["resent"] == 1
@@ -71,6 +73,7 @@ def test_S3_espMqttClient_59_session_gone_means_a_new_publication_and_nothing_lo
 
 
 def test_promise_a_killed_broker_loses_nothing_that_was_not_acknowledged(broker, proxy, judge, rig):
+    """Report: NanoMQ#2432."""
     rig.order("put", n=5)
     rig.delivered(5)
     judge.has_all(5)
@@ -255,6 +258,7 @@ def test_L7_CONNACK_and_messages_in_one_segment():
 
 
 def test_mq_code_CONNACK_with_session_present_on_the_first_connection():
+    """Report: mq/session-present."""
     with Scripted(broker_with_session) as server, Rig(server.port) as rig:
         assert rig.up() is True
         rig.order("put", n=3)

@@ -23,6 +23,7 @@ def full_listener():
 
 
 def test_L3_silence_after_the_SYN():
+    """Report: OpenEVSE#1102."""
     listener, filler = full_listener()
     with listener, filler, Rig(listener.getsockname()[1]) as rig:
         rig.until(lambda s: s["attempts"] == 1 and s["state"] == "connecting", "a SYN on its way")
@@ -77,6 +78,7 @@ def test_L3_a_broker_that_never_answers_a_SUBSCRIBE():
 
 
 def test_OpenEVSE_1102_a_broker_that_never_sends_CONNACK(proxy, rig):
+    """Report: OpenEVSE#1102."""
     rig.up()
     proxy.silence()
     proxy.reset()
@@ -101,6 +103,7 @@ def test_L3_the_deadlines_are_kept_in_real_time():
 
 
 def test_project_aura_125_a_frozen_broker_is_noticed_by_a_ping_when_idle(broker, proxy, rig):
+    """Report: project_aura#125."""
     rig.up()
     broker.freeze()
     rig.order("advance", ms=29000)
@@ -121,6 +124,7 @@ def test_project_aura_125_a_frozen_broker_is_noticed_by_a_ping_when_idle(broker,
 def test_project_aura_125_a_frozen_broker_is_noticed_by_the_missing_PUBACK(
     broker, proxy, judge, rig
 ):
+    """Report: project_aura#125, lib#103."""
     rig.order("put", n=5)
     rig.delivered(5)
     broker.freeze()
@@ -133,6 +137,7 @@ def test_project_aura_125_a_frozen_broker_is_noticed_by_the_missing_PUBACK(
 
 
 def test_lib_890_silence_after_the_first_packet_received(broker, proxy, judge):
+    """Report: lib#890."""
     with Rig(proxy.port, subscriptions=[["rig/in", 0]]) as rig:
         rig.up()
         wire.wait_count(broker, "SUBSCRIBE", 1)
@@ -156,7 +161,10 @@ def test_L6_keepalive_is_off_when_it_is_0(proxy):
 
 
 def test_L6_lib_210_pings_keep_an_idle_a_sending_and_a_receiving_link_for_real(broker, judge):
-    """The real broker throws a silent client out after 1.5 times the keepalive of 2 s."""
+    """The real broker throws a silent client out after 1.5 times the keepalive of 2 s.
+
+    Report: lib#210.
+    """
     options = {"keepalive_s": 2, "subscriptions": [["to/hears", 0]]}
     with (
         Rig(broker.port, client_id="idle", keepalive_s=2) as idle,
@@ -200,6 +208,7 @@ def test_the_link_task_beats_as_long_as_its_deadlines_are_watched(proxy):
 
 
 def test_mp_9516_coreMQTT_288_deadlines_across_the_wrap_of_the_clock(broker, proxy, judge):
+    """Report: mp#9516, mp#9608, coreMQTT#288."""
     with Rig(proxy.port, start_ms=2**30 - 5000) as rig:
         rig.order("put", n=3)
         rig.delivered(3)
