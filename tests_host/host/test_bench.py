@@ -36,6 +36,16 @@ def test_a_recovery_is_timed_for_each_refusal_and_none_includes_the_outage(broke
     assert 0 < figures["recovery_ms"] < 200
 
 
+def test_a_drained_backlog_went_one_batch_a_round_trip(broker):
+    figures = bench.drain(broker.port, size=30000)
+    drain = figures["drain"]
+    # Full pages of 2,048 bytes and the last one, each behind the acknowledgement of the one before.
+    assert drain["messages"] == 30000 // 2048 + 2
+    assert drain["round_trip_ms"] > 19
+    assert drain["drained_ms"] > 19 * drain["messages"]
+    assert figures["drain_ratio"] > 0
+
+
 def test_nobody_refuses(broker):
     with peers.nobody(broker.port) as port, pytest.raises(ConnectionRefusedError):
         socket.create_connection((HOST, port), timeout=5)

@@ -78,6 +78,7 @@ OUTAGES = {
 
 _ROUNDS = 9
 _RECOVERIES = 25
+_BACKLOG = 1000000
 _ONE_WAY_S = 0.01
 _AWAY_S = 0.2
 _ENOUGH = 20
@@ -182,11 +183,11 @@ def away_and_back(proxy: Proxy, ended: threading.Event) -> None:
     proxy.restore()
 
 
-def drain(port: int) -> dict[str, object]:
+def drain(port: int, size: int = _BACKLOG) -> dict[str, object]:
     """One message a round trip, over what the backlog took."""
     with Proxy(port) as proxy:
         proxy.delay(_ONE_WAY_S)
-        found = run("drain", proxy.port)
+        found = run("drain", proxy.port, size)
     ratio = found["messages"] * found["round_trip_ms"] / found["drained_ms"]
     return {"drain_ratio": round(ratio, 3), "drain": found}
 

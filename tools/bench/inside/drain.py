@@ -1,13 +1,15 @@
-"""How long a backlog of 1 MB takes to leave over a slow round trip, and how long one round trip is.
+"""How long a backlog takes to leave over a slow round trip, and how long one round trip is.
 
-Arguments: host and port of a proxy that delays what passes. The backlog is what the packer makes
-of readings while the link is down: full pages of the default size. The round trip is the mean of
-pings over a bare socket through the same proxy, half of them before and half of them after.
+Arguments: host and port of a proxy that delays what passes, and the backlog's bytes. The backlog is
+what the packer makes of readings while the link is down: full pages of the default size. The round
+trip is the mean of pings over a bare socket through the same proxy, half of them before and half
+after.
 """
 
 import asyncio
 import json
 import socket
+import sys
 import time
 
 from rig import Line, address
@@ -16,9 +18,8 @@ from firmware.mqtt_wire import Outbound
 from millpond.message import NORMAL
 from millpond.reading import FLOAT32, pack_reading
 
-_BYTES = 1000000
 _PAGE = 2048
-_PAGES = 500
+_SPARE = 12
 _TAGS = 20
 _PINGS = 60
 
@@ -49,12 +50,12 @@ class Pings:
         return self._spent_us / self._count / 1000
 
 
-def fill(line):
-    """Scans of `_TAGS` readings, one a second, until the ring holds `_BYTES` of payload."""
+def fill(line, size):
+    """Scans of `_TAGS` readings, one a second, until the ring holds `size` bytes."""
     record = bytearray(13)
     topic = line.queue.topics.index("bench/readings")
     second = 0
-    while line.ring.bytes_held() < _BYTES:
+    while line.ring.bytes_held() < size:
         for tag in range(_TAGS):
             pack_reading(record, 0, tag, FLOAT32, 21.5, second)
             line.queue.enqueue(topic, record, 1, NORMAL)
@@ -64,8 +65,9 @@ def fill(line):
 
 
 async def main():
-    line = Line("drain", ring=(_PAGES + 10) * _PAGE, page=_PAGE, largest=_PAGE)
-    fill(line)
+    size = int(sys.argv[3])
+    line = Line("drain", ring=(size // _PAGE + _SPARE) * _PAGE, page=_PAGE, largest=_PAGE)
+    fill(line, size)
     messages = line.ring.messages()
     held = line.ring.bytes_held()
     pings = Pings()

@@ -1,8 +1,9 @@
 """From the beginning of the try that reaches the broker to the first acknowledgement, in ms.
 
 Arguments: host and port of a proxy that again and again refuses everybody for a while and then
-lets all through, and how many recoveries to time. The back-off's own wait lies before that try and is not in here; resolving the
-name, TCP, CONNECT and its answer, PUBLISH and its acknowledgement are. Messages always wait.
+lets all through, and how many recoveries to time. The back-off's own wait lies before that try and
+is not in here; resolving the name, TCP, CONNECT and its answer, PUBLISH and its acknowledgement
+are. Messages always wait.
 """
 
 import asyncio
