@@ -30,17 +30,18 @@ def address():
 class Line:
     """Intake, packer, ring, sender and uplink on one connection.
 
-    `send` begins at the ring, `send_all_the_way` at the intake queue.
+    `send` begins at the ring, `send_all_the_way` at the intake queue. `port` is the broker's where
+    the command line says something else; `ring` and `page` are bytes, `link` is for the Link.
     """
 
-    def __init__(self, client_id, log_level="error"):
-        host, port = address()
+    def __init__(self, client_id, log_level="error", port=0, ring=49152, page=4096, **link):
+        host, broker = address()
         clock = Clock(time.ticks_ms)
         topics = TopicTable()
         self._topic = topics.index(TOPIC)
         self.tag = make_tag(self._topic, 1, False)
         self._ledger = Ledger()
-        self.ring = PagedRing(49152, 4096, 4, on_drop=self._ledger.lost)
+        self.ring = PagedRing(ring, page, 4, on_drop=self._ledger.lost)
         self.queue = MessageQueue(64, 96, topics)
         self.packer = Packer(
             self.queue, self.ring, clock, self._ledger, lambda: F7Writer(1, 1), "bench/readings"
@@ -48,7 +49,7 @@ class Line:
         self.sender = Sender(
             self.ring, topics, on_delivered=self._delivered, prepare=self.packer.prepare
         )
-        self.link = Link(client_id, host, port, keepalive=0)
+        self.link = Link(client_id, host, port or broker, keepalive=0, **link)
         self.uplink = Uplink(
             self.link,
             self.sender,
@@ -60,11 +61,10 @@ class Line:
         )
         self._left = 0
         self._from_intake = False
-        self._done = None
+        self._done = asyncio.Event()
         self._task = None
 
     async def connect(self):
-        self._done = asyncio.Event()
         self._task = asyncio.create_task(self.uplink.run(_nothing))
         while self.link.state != UP:
             await asyncio.sleep_ms(1)
@@ -78,6 +78,12 @@ class Line:
         """As `send`, but enqueue each message and let the packer bring it to the ring."""
         self._from_intake = True
         await self._send(n, held)
+
+    async def drained(self):
+        """Wait until all that the ring holds is acknowledged."""
+        self._done.clear()
+        if self.ring.messages():
+            await self._done.wait()
 
     async def _send(self, n, held):
         self._done.clear()
