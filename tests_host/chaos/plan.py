@@ -39,7 +39,7 @@ SESSION_LOST = ("kill, session lost", "take-over, clean")
 
 _SHORTEST_MS, _LONGEST_MS = 50, 400
 _LONG = {"stall", "half open up", "half open down", "freeze"}
-_LONG_ONE_IN = 6
+_LONG_ONE_IN = 8
 _LONG_MS = (1100, 2200)
 _SHAPES = ("", "", "", "", "split", "delay")
 _MOST_BYTES = {"reset up": 320, "reset down": 8}
@@ -76,5 +76,5 @@ def _draw(rng: random.Random, kind: str) -> Fault:
     long_ms = rng.randint(*_LONG_MS)
     count = rng.randint(1, _MOST_BYTES.get(kind, 3))
     under = rng.choice(_SHAPES)
-    settled = rng.random() < 0.5
+    settled = rng.random() < 0.4
     return Fault(kind, long_ms if long and kind in _LONG else ms, count, under, settled)

@@ -44,16 +44,19 @@ from tools.vboard import VirtualBoard, make_flash
 PREFIX = "pond"
 DEVICE = "chaos"
 PATIENCE_S = 60
+_HEAP = "768K"
 _MARKER = f"{PREFIX}/marker/of"
 _MARKER_S = 1
-_COUNTED = tuple(f"{PREFIX}/{DEVICE}/{last}" for last in ("data", "alert", "health"))
+DATA, _ALERT, _HEALTH = (f"{PREFIX}/{DEVICE}/{last}" for last in ("data", "alert", "health"))
 _LINK_DOWN = re.compile(r"WARNING link down: (.*); next try in")
+_COMPLAINT = re.compile(r"\] ERROR |Traceback|Error:")
 _PAGE = r"--- status\s+((?s:.*?))--- end"
 _PAGE_REASON = re.compile(r"(?:because|last loss:) ([^\r\n]*)")
 
 
 def board_config(port: int, qos: int) -> dict:
-    """Much to tell, and the shortest deadlines there are, so that a minute holds many faults."""
+    """Much to tell, room for all that comes in a minute without a link, and the shortest deadlines
+    there are, so that a minute holds many faults."""
     scan = len(PLANT_TAGS)
     return {
         "device": {"name": DEVICE, "type": 7, "serial": 1001},
@@ -68,11 +71,12 @@ def board_config(port: int, qos: int) -> dict:
             "backoff_min_s": 1,
             "backoff_max_s": 1,
         },
-        "ring": {"bytes": 98304, "page_bytes": 2048},
+        "ring": {"bytes": 262144, "page_bytes": 2048},
         "batch": {"max_readings": scan, "max_age_ms": 300},
-        "plant": {"period_ms": 50, "alert_every_s": 1},
+        "plant": {"period_ms": 100, "alert_every_s": 1},
         "board": {"period_ms": 500},
-        "health": {"period_s": 1},
+        # Not each second: it would wait whenever the status line looks.
+        "health": {"period_s": 2},
         "log": {"status_s": 1},
     }
 
@@ -89,7 +93,7 @@ class Tap:
 
     def messages(self, timeout_s: float):
         for message in self._subscriber.messages(timeout_s):
-            if message is None or message.topic not in _COUNTED:
+            if message is None or message.topic not in (DATA, _ALERT, _HEALTH):
                 if message is not None and message.topic == _MARKER:
                     self.marker = max(self.marker, int(message.payload))
                     message = None
@@ -103,16 +107,18 @@ class Tap:
 class Stage:
     """Everything that takes part; `stack` closes it. `home` is a folder of its own.
 
-    `reasons` has why the board gave up its connections, in its own words, one after the other.
+    `reasons` has why the board gave up its connections, in its own words, one after the other;
+    `complaints` the lines of its console that no fault from outside may bring about.
     """
 
     def __init__(self, stack: contextlib.ExitStack, home: Path, qos: int):
         self.qos = qos
         self.acknowledgement = PUBACK if qos == 1 else PUBCOMP
         self.reasons: list[str] = []
-        self.console = ""
+        self.complaints: list[str] = []
         self._began = time.monotonic()
         self._console_at = 0
+        self._unfinished = ""
         self._markers = 0
         self.broker = stack.enter_context(
             Broker(home / "broker", MOSQUITTO, free_port(), True, extra=["autosave_interval 0"])
@@ -126,9 +132,10 @@ class Stage:
         self.proxy = stack.enter_context(Proxy(self.broker.port))
         config = json.dumps(board_config(self.proxy.port, qos))
         make_flash(home / "flash", config=config, built=home / "tree")
-        self.board = stack.enter_context(VirtualBoard(home / "flash"))
+        self.board = stack.enter_context(VirtualBoard(home / "flash", heap=_HEAP))
         self.watch.attach(self.board)
         self.board.wait_for(RUNS, PATIENCE_S)
+        self.runs_since = self.seconds()
         self.watch.run_until(lambda: self.watch.announced, PATIENCE_S, "the board's tags")
 
     def seconds(self) -> float:
@@ -138,11 +145,13 @@ class Stage:
     def follow(self) -> list[str]:
         """Take in what the board's console has said; why it gave up connections meanwhile."""
         mark = self.board.mark()
-        self.console += self.board.output(self._console_at, mark)
+        said = self._unfinished + self.board.output(self._console_at, mark)
         self._console_at = mark
-        known = len(self.reasons)
-        self.reasons = _LINK_DOWN.findall(self.console)
-        return self.reasons[known:]
+        *lines, self._unfinished = said.split("\n")
+        new = _LINK_DOWN.findall("\n".join(lines))
+        self.reasons += new
+        self.complaints += [line for line in lines if _COMPLAINT.search(line)]
+        return new
 
     def wait_for_delivery(self, messages: int = 1) -> None:
         """Until so many acknowledgements more have passed the proxy on their way to the board."""
@@ -203,12 +212,16 @@ class Stage:
             stop(remote)
             remote.exec("app.stop_sensors()")
             resume(remote)
-        began = time.monotonic()
-        self.watch.run_until(lambda: self._is_empty(began), PATIENCE_S, "an empty board")
+        self.wait_until_held(0)
 
-    def _is_empty(self, since: float) -> bool:
-        after = self.watch.backlog.since(since)
-        return bool(after) and after[-1].held == 0
+    def wait_until_held(self, most: int) -> None:
+        """Until the board says that it holds no more items than that."""
+        began = time.monotonic()
+        self.watch.run_until(
+            lambda: any(sample.held <= most for sample in self.watch.backlog.since(began)),
+            PATIENCE_S,
+            f"{most} items held at most",
+        )
 
     def account(self) -> tuple[dict, dict]:
         """The board's counters, and its gauges as they were when it was stopped for this."""
