@@ -180,6 +180,16 @@ class Broker:
         """SIGCONT: go on after `freeze()`."""
         self._process.send_signal(signal.SIGCONT)
 
+    def save(self) -> None:
+        """Write mosquitto's database now, as a stop does; it is on disk when this returns.
+
+        With `persistence` only. TimeoutError when it is not written.
+        """
+        database = self.directory / "mosquitto.db"
+        before = _identity(database)
+        self._process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: _identity(database) != before, _STOP_S, f"a new {database}")
+
     def close(self) -> None:
         """Stop it and remove its directory if that was temporary. May be called twice."""
         atexit.unregister(self.close)
@@ -232,6 +242,15 @@ class Broker:
 
     def _amqtt(self) -> list[str]:
         return [sys.executable, "-m", "tools.broker", str(self.port)]
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What changes when another file takes this one's place; None while there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def _die_with_parent() -> list[str]:

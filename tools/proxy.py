@@ -12,7 +12,8 @@ The mode says what happens to connections, old and new:
     SILENT   old ones are forwarded; new ones are accepted and never answered, not even later
 
 On top of a mode: `split`, `delay` and `drop` shape what is forwarded until they are called off;
-`reset`, `reset_after` and `swallow` happen once. `wait_for` waits for what the counters show.
+`reset`, `reset_after`, `swallow` and `repeat` happen once. `wait_for` waits for what the counters
+show.
 
     with Proxy(broker.port) as proxy:
         connect(proxy.host, proxy.port)
@@ -35,8 +36,8 @@ class Proxy:
     """One listening port on loopback in front of `target_port`.
 
     `connections` counts those accepted so far, `open` those open now, `given_up` those left by an
-    end during a stall. Per direction, `bytes`, `packets` (a Counter of whole MQTT packets by type)
-    and `swallowed` count what went through and what vanished.
+    end during a stall. Per direction, `bytes`, `packets` (a Counter of whole MQTT packets by type),
+    `swallowed` and `repeated` count what went through, what vanished and what came twice.
     """
 
     host = HOST
@@ -53,6 +54,7 @@ class Proxy:
         self.bytes = self._faults.bytes
         self.packets = self._faults.packets
         self.swallowed = self._faults.swallowed
+        self.repeated = self._faults.repeated
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
 
@@ -109,6 +111,11 @@ class Proxy:
         """Let the next `count` MQTT packets of a type vanish."""
         change = {(_checked(direction), packet_type): count}
         self._apply(lambda: self._faults.to_swallow.update(change))
+
+    def repeat(self, direction: str, packet_type: int, count: int = 1) -> None:
+        """Send the next `count` MQTT packets of a type twice."""
+        change = {(_checked(direction), packet_type): count}
+        self._apply(lambda: self._faults.to_repeat.update(change))
 
     def drop(self, direction: str, on: bool = True) -> None:
         """Let everything in one direction vanish while the connections stay."""

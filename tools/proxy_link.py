@@ -32,6 +32,7 @@ class Faults:
         self.bytes = {UP: 0, DOWN: 0}
         self.packets = {UP: Counter(), DOWN: Counter()}
         self.swallowed = {UP: 0, DOWN: 0}
+        self.repeated = {UP: 0, DOWN: 0}
         self.given_up = 0
         self.flow = asyncio.Event()
         self.clear()
@@ -43,14 +44,15 @@ class Faults:
         self.drop = {UP: False, DOWN: False}
         self.to_cut: dict[str, int] = {}
         self.to_swallow = Counter()
+        self.to_repeat = Counter()
 
     def takes(self, direction: str, packet_type: int) -> bool:
         """Whether this packet is to be swallowed; counts it down."""
-        if not self.to_swallow[direction, packet_type]:
-            return False
-        self.to_swallow[direction, packet_type] -= 1
-        self.swallowed[direction] += 1
-        return True
+        return _due(self.to_swallow, self.swallowed, direction, packet_type)
+
+    def repeats(self, direction: str, packet_type: int) -> bool:
+        """Whether this packet is to be sent twice; counts it down."""
+        return _due(self.to_repeat, self.repeated, direction, packet_type)
 
     def cut(self, direction: str, data: bytes) -> tuple[bytes, bool]:
         """What of `data` comes before a reset that is due, and whether it is due in it."""
@@ -146,7 +148,9 @@ class Link:
 
     async def _pump(self, queue, writer, direction: str) -> None:
         faults = self._faults
-        packets = PacketFilter(lambda kind: faults.takes(direction, kind))
+        packets = PacketFilter(
+            lambda kind: faults.takes(direction, kind), lambda kind: faults.repeats(direction, kind)
+        )
         last = False
         while not last:
             due, data = await queue.get()
@@ -173,11 +177,23 @@ class Link:
         pause_s = self._faults.split_s
         pieces = [data] if pause_s is None else [data[n : n + 1] for n in range(len(data))]
         for piece in pieces:
+            await self._faults.flow.wait()
+            if self._given_up:
+                return
             writer.write(piece)
             await writer.drain()
             self._faults.bytes[direction] += len(piece)
             if pause_s is not None:
                 await asyncio.sleep(pause_s)
+
+
+def _due(orders: Counter, done: dict[str, int], direction: str, packet_type: int) -> bool:
+    """Whether an order for a packet of this type stands; counts it down, and in `done` up."""
+    if not orders[direction, packet_type]:
+        return False
+    orders[direction, packet_type] -= 1
+    done[direction] += 1
+    return True
 
 
 def _set_linger(end, how: bytes) -> None:

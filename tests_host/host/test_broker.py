@@ -24,6 +24,7 @@ class Inbox:
     def __init__(self, broker, client_id="inbox", clean=True, user=None, password=None):
         self.got = []
         self.reasons = []
+        self.present = False
         self.subscribed = threading.Event()
         self.lost = threading.Event()
         self.client = mqtt.Client(
@@ -39,8 +40,9 @@ class Inbox:
         self.client.connect_async(broker.host, broker.port, keepalive=60)
         self.client.loop_start()
 
-    def _on_connect(self, client, _userdata, _flags, reason, _properties):
+    def _on_connect(self, client, _userdata, flags, reason, _properties):
         self.reasons.append(reason)
+        self.present = flags.session_present
         if not reason.is_failure:
             client.subscribe("t/#", 1)
 
@@ -138,6 +140,21 @@ def test_persistence_keeps_a_session_over_a_restart(persistence, tmp_path):
             assert keeper.subscribed.wait(WAIT_S)
             expected = list(range(1200)) if persistence else []
             assert [int(payload) for _, payload in keeper.got] == expected
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_session_outlives_a_kill_where_it_was_saved(saved, tmp_path):
+    with Broker(tmp_path, kind=MOSQUITTO, port=free_port(), persistence=True) as broker:
+        with Inbox(broker, client_id="keeper", clean=False) as keeper:
+            assert keeper.subscribed.wait(WAIT_S)
+        if saved:
+            broker.save()
+            broker.save()
+        broker.kill()
+        broker.start()
+        with Inbox(broker, client_id="keeper", clean=False) as keeper:
+            assert keeper.subscribed.wait(WAIT_S)
+            assert keeper.present == saved
 
 
 def test_kill_ends_it_and_its_connections(tmp_path):

@@ -258,6 +258,33 @@ def test_swallow_takes_one_packet_of_its_type(pair, proxy):
     proxy.wait_for(lambda p: p.packets[DOWN] == {PUBACK: 1, PINGRESP: 2}, WAIT_S)
 
 
+def test_repeat_sends_one_packet_of_its_type_twice(pair, proxy):
+    near, end = pair
+    proxy.repeat(DOWN, PUBACK)
+    end.sendall(b"\xd0\x00\x40\x02\x00\x01\x40\x02\x00\x02")
+    assert receive(near, 14) == b"\xd0\x00" + 2 * b"\x40\x02\x00\x01" + b"\x40\x02\x00\x02"
+    proxy.wait_for(lambda p: p.packets[DOWN][PUBACK] == 3, WAIT_S)
+    assert proxy.repeated == {UP: 0, DOWN: 1}
+
+
+def test_stall_holds_in_the_middle_of_what_is_split(pair, proxy):
+    near, end = pair
+    proxy.split(0.01)
+    near.sendall(bytes(200))
+    assert receive(end, 1) == b"\x00"
+    proxy.stall()
+    passed = proxy.bytes[UP]
+    assert passed < 200
+    end.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        while True:
+            assert end.recv(200)
+    assert proxy.bytes[UP] <= passed + 1
+    end.settimeout(WAIT_S)
+    proxy.restore()
+    proxy.wait_for(lambda p: p.bytes[UP] == 200, WAIT_S)
+
+
 def test_wait_for_names_what_it_waited_for(proxy):
     with pytest.raises(TimeoutError, match=r"a client: not within 0.1 s \(mode pass, 0 conn"):
         proxy.wait_for(lambda p: p.connections, 0.1, "a client")
@@ -299,6 +326,17 @@ def test_packet_filter_follows_any_split():
         assert b"".join(map(passing.feed, pieces)) == stream
         assert passing.finished == [PUBLISH, PUBACK, PINGRESP, PUBLISH, PUBACK]
         assert b"".join(map(without.feed, pieces)) == stream[:7] + stream[11:-4]
+
+
+def test_packet_filter_repeats_a_packet_behind_its_last_byte_in_any_split():
+    ack, ping = b"\x40\x02\x00\x07", b"\xd0\x00"
+    stream = ping + ack + ping + ack
+    for size in range(1, len(stream) + 1):
+        orders = iter([False, True])
+        twice = PacketFilter(lambda _kind: False, lambda _kind, due=orders: next(due, False))
+        pieces = [stream[n : n + size] for n in range(0, len(stream), size)]
+        assert b"".join(map(twice.feed, pieces)) == ping + ack + ack + ping + ack
+        assert twice.finished == [PINGRESP, PUBACK, PUBACK, PINGRESP, PUBACK]
 
 
 def test_packet_filter_lets_what_is_no_mqtt_pass():
