@@ -53,9 +53,9 @@ demo: setup ## Run the whole line through an outage, and account for every item
 test: mosquitto ## Run all tests, on CPython and in 64- and 32-bit MicroPython
 	@$(PY) -m pytest $(TESTS)
 
-soak: mosquitto ## Look for faults: SOAK (20) times the tests' examples, or CHAOS=N real faults
-	@SOAK=$(or $(SOAK),20) CHAOS=$(CHAOS) $(PY) -m pytest --timeout 0 \
-		$(or $(TESTS),$(if $(CHAOS),-s tests_host/chaos,tests_host/models))
+soak: mosquitto ## Look for faults: SOAK (20) times the examples, or SEEDS=N, or CHAOS=N
+	@SOAK=$(or $(SOAK),20) SEEDS=$(SEEDS) CHAOS=$(CHAOS) $(PY) -m pytest --timeout 0 \
+		$(or $(TESTS),$(if $(CHAOS),-s tests_host/chaos,$(if $(SEEDS),tests_host/sim,tests_host/models)))
 
 traces: setup ## Record anew the traces that the tests replay inside MicroPython
 	@PYTHONPATH=lib:tests_host/shims $(PY) -m tests_host.models.record

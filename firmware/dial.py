@@ -38,6 +38,8 @@ class Ready:
         self._armed = False
         return self
 
+    __await__ = __iter__  # its name in CPython, where simulations run
+
     def __next__(self):
         if self._armed:
             self._armed = False
