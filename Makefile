@@ -53,7 +53,7 @@ demo: setup ## Run the whole line through an outage, and account for every item
 test: mosquitto ## Run all tests, on CPython and in 64- and 32-bit MicroPython
 	@$(PY) -m pytest $(TESTS)
 
-soak: mosquitto ## Look for faults: SOAK (20) times the examples, or SEEDS=N, or CHAOS=N
+soak: mosquitto ## Look for faults for long: SOAK times the examples, SEEDS or CHAOS
 	@SOAK=$(or $(SOAK),20) SEEDS=$(SEEDS) CHAOS=$(CHAOS) $(PY) -m pytest --timeout 0 \
 		$(or $(TESTS),$(if $(CHAOS),-s tests_host/chaos,$(if $(SEEDS),tests_host/sim,tests_host/models)))
 

@@ -129,7 +129,7 @@ def test_L10_a_reset_by_the_peer_while_a_page_leaves():
 
     with (
         Scripted(*[reset] * 10, serving, receive_buffer=2048) as server,
-        Rig(server.port, send_buffer=2048) as rig,
+        Rig(server.port, send_buffer=2048, max_retries=100) as rig,
     ):
         rig.order("put", n=2, size=PAGE_PAYLOAD)
         rig.delivered(2)
