@@ -127,6 +127,8 @@ class Uplink:
             if sender.release:
                 self._link.release(sender.packet_id)
                 continue
+            if sender.clear:
+                self._link.release(sender.packet_id)
             payload = self._view[sender.at : sender.at + sender.length]
             left = self._link.send(sender.topic, payload, sender.flags, sender.packet_id)
             if left:

@@ -27,6 +27,10 @@ whenever that happens. An acknowledgement, also PUBREC, clears the suspicion. Wh
 did not help, and the broker closes on the next as well, that needs twice as many closings, and so
 on: perhaps it is the broker that is ill, and then the backlog must not be its victim.
 
+A broker may hold an id of QoS 2 that nobody here remembers: of a run before a reset, or of a
+message dropped half way. It would take a new message under that id for the old one, and swallow
+it. So on such a session each fresh id is first released, once round all ids (`clear`).
+
 A rate limit sets a moment for each message, an interval behind the moment of the last one and not
 behind its departure, so that lateness does not add up (S9). Time in which nothing waited is not
 made up for, nor is lateness beyond _CATCH_UP_MS.
@@ -78,7 +82,7 @@ class Sender:
     After `next` has returned True these describe what to send: `topic` (bytes), `at` and
     `length` (payload in the ring's buffer), `qos`, `retained`, `dup` and `packet_id`; `flags` has
     the three as MQTT does, DUP << 3 | QoS << 1 | RETAIN. But when `release` is true, what is to be
-    sent is the PUBREL of `packet_id`.
+    sent is the PUBREL of `packet_id`; and when `clear` is, that goes before the PUBLISH.
 
     `delivered` counts the messages that the broker has, `resent` how often one was sent once more
     over a new connection, whether as a DUP or as a new publication.
@@ -117,7 +121,10 @@ class Sender:
         self.topic = b""
         self.at = self.length = self.qos = self.packet_id = 0
         self.retained = self.dup = self.release = False
+        self.clear = False
         self._received = False
+        self._is_first = True
+        self._doubtful = 0  # how many ids yet may be held by the broker
 
         self.delivered = 0
         self.resent = 0
@@ -149,7 +156,10 @@ class Sender:
         self._due = now
         self._due_rest = 0
         if not session_present:
-            self._session_id = 0
+            self._session_id = self._doubtful = 0
+        elif self._is_first:
+            self._doubtful = _MAX_PACKET_ID
+        self._is_first = False
 
     def disconnected(self):
         """The link is gone; what was in flight stays the head of the ring (S3)."""
@@ -175,6 +185,8 @@ class Sender:
 
     def _forget(self, state):
         """Nothing is in flight any more."""
+        if self.qos == 2 and self.state != RELEASING:
+            self._doubtful = _MAX_PACKET_ID
         self.state = state
         self._session_id = self._closings = 0
         self._received = False
@@ -197,7 +209,7 @@ class Sender:
             ring.retag(tag)
         if tag != self._tag:
             self._describe(tag)
-        self.release = False
+        self.release = self.clear = False
         packet_id = ring.head_packet_id
         if packet_id and self._goes_again(packet_id):
             self.dup = self.qos > 0
@@ -207,6 +219,9 @@ class Sender:
             self.flags = self._flags
             packet_id = self._last_id + 1 if self._last_id < _MAX_PACKET_ID else 1
             self._last_id = self._session_id = packet_id
+            if self._doubtful:
+                self._doubtful -= 1
+                self.clear = self.qos == 2
         ring.sent(packet_id)
         self.packet_id = packet_id
         self.at = ring.head_at

@@ -298,6 +298,54 @@ def test_S6_S4_the_id_of_QoS_2_wraps_and_is_not_given_away():
     assert line.sender.completed(65535, 0)
 
 
+def test_S6_ids_that_a_session_from_before_may_hold_are_released_first():
+    line = Line()
+    sender = line.sender
+    line.ring.append(b"a", 1, line.tag2)
+    line.put(b"b")
+    line.ring.append(b"c", 1, line.tag2)
+    sender.connected(True, 0)
+    assert line.sent() == (b"a", 1, False) and sender.clear
+    assert not sender.completed(1, 0)  # the answer to that
+    sender.disconnected()
+    sender.connected(True, 0)
+    assert line.sent() == (b"a", 1, True) and not sender.clear
+    assert sender.received(1, 0) and sender.next(0) and not sender.clear
+    assert sender.completed(1, 0)
+    assert line.sent() == (b"b", 2, False) and not sender.clear
+    assert sender.acked(2, 0)
+    assert line.sent() == (b"c", 3, False) and sender.clear
+
+
+def test_S6_once_round_and_in_a_new_session_no_id_is_in_doubt():
+    line = Line()
+    sender = line.sender
+    sender.connected(True, 0)
+    assert sender._doubtful == 65535
+    sender._doubtful = 2
+    for doubt in (True, True, False):
+        line.ring.append(b"", 1, line.tag2)
+        packet_id = line.sent()[1]
+        assert sender.clear is doubt
+        assert sender.received(packet_id, 0) and sender.next(0) and sender.completed(packet_id, 0)
+    for first in (False, True):
+        line = Line()
+        line.sender.connected(first, 0)
+        line.sender.disconnected()
+        line.sender.connected(not first, 0)
+        line.ring.append(b"a", 1, line.tag2)
+        assert line.sent() and not line.sender.clear
+
+
+def test_S6_a_message_dropped_half_way_leaves_its_id_in_doubt():
+    line = twice_in_flight(max_retries=1)
+    assert closed(line) == 1
+    line.ring.append(b"c", 1, line.tag2)
+    packet_id = line.sent()[1]
+    assert line.sender.acked(packet_id, 0)
+    assert line.sent()[0] == b"c" and line.sender.clear
+
+
 def test_S6_S5_each_half_of_QoS_2_has_the_whole_time():
     line = twice_in_flight(ack_timeout_s=10)
     sender = line.sender

@@ -41,6 +41,7 @@ _STEPS = (
     ("wait", 6, (100, 2000, 30000)),
     ("stop", 2, (0, 5000)),
     ("interrupt", 2, (0, 3000)),
+    ("power_loss", 3, (0, 2000)),
     ("heal", 8, (0,)),
     ("command", 2, tuple(range(6))),
 )

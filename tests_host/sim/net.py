@@ -114,6 +114,11 @@ class Conn:
             self._send_out(bytes(buf[at : at + n]))
         return n
 
+    def vanish(self):
+        """The firmware's end is switched off: nobody closes anything."""
+        self.closed = self.dead_out = True
+        self.net.open.remove(self)
+
     def close(self):
         if self.closed:
             return

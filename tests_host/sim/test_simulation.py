@@ -64,6 +64,12 @@ def test_what_is_produced_is_delivered_or_counted_whatever_happens():
         assert grown and int(grown[1]) < _HEAP_SLACK, done.stdout
 
 
+@pytest.mark.parametrize("where", [cpython, micropython])
+def test_histories_that_once_went_wrong_go_well(where):
+    done = where("known")
+    assert done.returncode == 0 and done.stdout.count(": well") >= 2, done.stdout
+
+
 def test_a_seed_is_the_same_history_on_both_interpreters():
     here, there = cpython(0, 30, "digest"), micropython(0, 30, "digest")
     digests = re.findall(r"^\d+ \[\d+\]$", here.stdout, re.MULTILINE)
@@ -73,7 +79,7 @@ def test_a_seed_is_the_same_history_on_both_interpreters():
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_damage_is_found_and_told_with_how_to_see_it_again(name):
-    done = cpython(0, 60, name)
+    done = cpython(0, 300, name)
     assert done.returncode == 1, done.stdout
     assert re.search(rf"^again: \S+ -m tests_host.sim (\d+) \1 {name}$", done.stdout, re.MULTILINE)
     assert "the shortest history that fails: " in done.stdout
