@@ -48,6 +48,8 @@ ROWS = (
     ("queue_bytes_per_slot", "B", None, "32-bit: RAM for each slot, beside its payload"),
     ("cost_growth", "", ("<=", 1.3), "cost of an operation, 30,000 or 1,000 held over 10 held"),
     ("outage_jitter_ratio", "", ("<=", 2), "outage_jitter_ms over up_jitter_ms"),
+    ("plain_jitter_ratio", "", ("<=", 2), "the same without TLS handshakes"),
+    ("tls_jitter_ms", "ms", None, "worst lateness through TLS handshakes (P-256)"),
     (
         "outage_jitter_ms",
         "ms",
@@ -74,6 +76,8 @@ OUTAGES = {
     "gone": peers.full_listener,
     "no_connack": peers.silent_listener,
     "reconnect": peers.cut_often,
+    "silent_dns": peers.silent_name_server,
+    "tls_handshake": peers.tls_cut_often,
 }
 
 _ROUNDS = 20
@@ -161,8 +165,12 @@ def jitter(port: int, rounds: int = _ROUNDS) -> dict[str, object]:
         found = run("jitter", rounds, *phases, heap="1M")
     worst = {name: sorted(phase["worst_ms"])[rounds // 4] for name, phase in found.items()}
     up = worst.pop("up")
+    tls = worst["tls_handshake"]
+    plain = max(ms for name, ms in worst.items() if name != "tls_handshake")
     return {
         "outage_jitter_ratio": round(max(worst.values()) / up, 2),
+        "plain_jitter_ratio": round(plain / up, 2),
+        "tls_jitter_ms": round(tls, 2),
         "outage_jitter_ms": round(max(worst.values()), 2),
         "up_jitter_ms": round(up, 2),
         "jitter": {**found, "stolen_percent": stolen.percent()},

@@ -1,14 +1,20 @@
 """Peers that fail in one way each, for the benchmarks: a port to connect to, while it is needed."""
 
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import trustme
+
+from tools.broker import Broker
 from tools.loopback import HOST, free_port
 from tools.proxy import Proxy
 
 _CUT_EVERY_S = 0.1
+CA_FILE = Path(__file__).resolve().parents[2] / "build" / "bench_ca.pem"
 
 
 @contextmanager
@@ -50,6 +56,34 @@ def cut_often(broker: int) -> Iterator[int]:
     """The broker, behind a proxy that resets every connection ten times a second."""
     with Proxy(broker) as proxy, repeated(lambda ended: cut(proxy, ended)):
         yield proxy.port
+
+
+@contextmanager
+def silent_name_server(broker: int) -> Iterator[int]:
+    """A name server that takes queries and never answers."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind((HOST, 0))
+        yield server.getsockname()[1]
+
+
+@contextmanager
+def tls_cut_often(broker: int) -> Iterator[int]:
+    """A broker with TLS, whose certificate CA_FILE has signed, and as `cut_often`."""
+    ca = trustme.CA()
+    cert = ca.issue_cert("localhost")
+    CA_FILE.parent.mkdir(exist_ok=True)
+    ca.cert_pem.write_to_path(CA_FILE)
+    with tempfile.TemporaryDirectory() as folder:
+        pem, key = Path(folder, "pem"), Path(folder, "key")
+        cert.cert_chain_pems[0].write_to_path(pem)
+        cert.private_key_pem.write_to_path(key)
+        lines = (f"cafile {CA_FILE}", f"certfile {pem}", f"keyfile {key}")
+        with (
+            Broker(kind="mosquitto", extra=lines) as secured,
+            Proxy(secured.port) as proxy,
+            repeated(lambda ended: cut(proxy, ended)),
+        ):
+            yield proxy.port
 
 
 def cut(proxy: Proxy, ended: threading.Event) -> None:

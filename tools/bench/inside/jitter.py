@@ -12,20 +12,42 @@ sample is one that the machine was late with.
 import asyncio
 import gc
 import json
+import random
 import sys
 import time
 
 from rig import Line
 
+from firmware.log import Log
+from firmware.resolver import Resolver
+from firmware.tls import Tls
+from millpond.clock import Clock
+
 _PERIOD_US = 10000
 _SAMPLES = 50
 _SETTLE_MS = 150
+_DNS_TIMEOUT_MS = 8000
 
 # Phases whose peer would keep us waiting for the whole of a deadline.
-_GIVEN_UP = ("gone", "no_connack")
+_GIVEN_UP = ("gone", "no_connack", "silent_dns")
+
+
+def _asking(port):
+    """Options of a Link that asks the name server at `port`."""
+    log = Log("error", None)
+    servers = ["127.0.0.1:{}".format(port)]
+    resolver = Resolver(
+        lambda: servers, Clock(time.ticks_ms), log, random.getrandbits, _DNS_TIMEOUT_MS
+    )
+    return {"resolve": lambda _host, port: resolver.resolve("broker.test", port)}
+
+
+def _secured(port):
+    return {"tls": Tls("build/bench_ca.pem", name="localhost")}
+
 
 # What a phase asks of the Link, beside its port.
-_LINK = {}
+_LINK = {"silent_dns": _asking, "tls_handshake": _secured}
 
 
 async def sample():
@@ -55,7 +77,8 @@ async def traffic(line, give_up):
 
 async def window(name, port):
     """One round of one phase: the worst lateness in ms, and what the line did meanwhile."""
-    line = Line("jitter-" + name, port=port, **_LINK.get(name, {}))
+    options = _LINK[name](port) if name in _LINK else {}
+    line = Line("jitter-" + name, port=port, **options)
     gc.collect()
     gc.threshold(gc.mem_free() // 4)  # as the firmware does
     uplink = asyncio.create_task(line.uplink.run(lambda: None))
