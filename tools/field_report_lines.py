@@ -68,6 +68,8 @@ GROUPS = (
                 ("mp#6455", "mp#5929"),
                 "after many connections that failed there was no memory for a good one",
             ),
+            (("mp#18797", "mp#4801"), "a name server that did not answer stopped everything"),
+            (("mp#10832",), "a good certificate was refused: the clock was not set yet"),
             (("mp#4290",), "the end of a connection was not told to whoever waited to read"),
             (
                 ("mq#132", "mq#154", "mp#17661"),

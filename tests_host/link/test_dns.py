@@ -110,6 +110,7 @@ def test_another_name_for_it_is_followed(broker):
 
 
 def test_mp_18797_a_name_server_that_never_answers_stalls_nothing(broker):
+    """Report: mp#18797, mp#4801."""
     with (
         NameServer(silent) as server,
         looking(broker.port, server.name, connect_timeout_s=3) as rig,

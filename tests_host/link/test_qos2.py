@@ -53,6 +53,7 @@ def test_S6_reset_behind_every_byte_of_the_answers_delivers_exactly_once(proxy, 
     ids=["PUBLISH", "PUBREC", "PUBREL", "PUBCOMP"],
 )
 def test_S6_lib_103_a_lost_packet_of_the_exchange(direction, packet, broker, proxy, judge, rig):
+    """Report: lib#103."""
     rig.up()
     proxy.swallow(direction, packet)
     rig.order("put", n=3, qos=2)

@@ -187,6 +187,7 @@ def test_a_refused_TCP_connection_is_no_matter_of_TLS(paper):
 
 
 def test_esp_mqtt_143_L3_a_peer_that_says_nothing_after_our_hello(paper):
+    """Report: esp-mqtt#143."""
     with (
         socket.create_server((HOST, 0)) as server,
         Rig(server.getsockname()[1], tls=paper.tls()) as rig,
@@ -269,6 +270,7 @@ def test_L3_S3_cuts_at_any_byte_of_handshake_and_data(paper, plain_port):
 
 
 def test_mp_6455_L10_failed_handshakes_leave_nothing_behind(paper, plain_port):
+    """Report: mp#6455, mp#5929."""
     with (
         good(paper, plain_port) as broker,
         Proxy(broker.port) as proxy,
@@ -330,6 +332,7 @@ def test_files_that_are_no_good_are_named_with_their_key(paper):
 
 
 def test_mp_10832_no_certificate_is_judged_before_the_time_is_known(paper):
+    """Report: mp#10832."""
     script = """
 from firmware.app import App
 from firmware.config import check
