@@ -11,6 +11,8 @@ from tools.mqtt_packets import PINGREQ
 PACKETS = {
     "CONNACK": CONNACK_NEW,
     "PUBACK": b"\x40\x02\x00\x01",
+    "PUBREC": b"\x50\x02\x00\x01",
+    "PUBCOMP": b"\x70\x02\x00\x01",
     "SUBACK": b"\x90\x03\x00\x01\x01",
     "PINGRESP": b"\xd0\x00",
     "PUBLISH of QoS 0": b"\x30\x09\x00\x03inbtext",
