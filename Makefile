@@ -51,7 +51,7 @@ demo: setup ## Run the whole line through an outage, and account for every item
 	@$(TOOLS) demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
 test: mosquitto ## Run all tests, on CPython and in 64- and 32-bit MicroPython
-	@$(PY) -m pytest -n auto --dist loadfile $(TESTS)
+	@$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(TESTS)
 
 soak: mosquitto ## Look for faults for long: SOAK times the examples, SEEDS or CHAOS
 	@SOAK=$(or $(SOAK),20) SEEDS=$(SEEDS) CHAOS=$(CHAOS) $(PY) -m pytest --timeout 0 \

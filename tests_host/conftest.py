@@ -11,6 +11,7 @@ items are skipped with the reason.
 """
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -26,6 +27,9 @@ _INTERPRETER = pytest.StashKey[MicroPython32]()
 
 
 def pytest_configure(config):
+    # A shell's background job ignores Ctrl-C, and so would the programs that it is tried on.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_INTERPRETER] = MicroPython32()
 
 

@@ -18,7 +18,7 @@ from tests_host.sim.breaks import BREAKS
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = int(os.environ.get("SEEDS") or 2000)
 _MICROPYTHON_SHARE = 3
-_HEAP_SLACK = 8192  # what a collection finds is not the same to the byte from one seed to the next
+_HEAP_SLACK = 8192  # a word on the stack may keep alive what is done with
 
 
 def cpython(*arguments: object) -> subprocess.CompletedProcess:
