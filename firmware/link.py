@@ -374,7 +374,6 @@ class Link(MQTTClient):
     def on_pingresp(self):
         self._require_up("PINGRESP")
         self._ping_sent_at = None
-        self.on_pong()
 
     def on_publish(self, topic, payload, qos, retained, packet_id):
         self._require_up("PUBLISH")
@@ -399,9 +398,6 @@ class Link(MQTTClient):
 
     def on_completed(self, packet_id):
         """Called for each PUBCOMP. Meant to be replaced."""
-
-    def on_pong(self):
-        """Called for each PINGRESP. Meant to be replaced."""
 
     def on_subscribed(self, packet_id, code):
         """Called for each SUBACK: the QoS granted, or 0x80 for a refusal. Meant to be replaced."""

@@ -4,8 +4,6 @@
 
 `run` holds one connection at a time and waits between them. Each begins with the greetings and
 subscriptions, one behind the other as the socket takes them; only then is the Sender let loose.
-While a message is suspected of being poison a ping goes between: where the broker closes before it
-has answered that, the greetings are to blame and not the message (S7).
 A subscription counts as made when its SUBACK has come in this run, and until the broker loses the
 session; each connection asks for those that are not.
 
@@ -90,7 +88,6 @@ class Uplink:
         self._beat = None
         self._asked = {}
         self._asked_at = 0
-        self._awaits_pong = False
         self._oversized = set()
         self.subscribed = set()
         self.refused = set()
@@ -108,7 +105,6 @@ class Uplink:
         link.on_completed = self._completed
         link.on_subscribed = self._subscription_answered
         link.on_flushed = self._flushed
-        link.on_pong = self._ponged
 
     # -- sending ---------------------------------------------------------------------------------
 
@@ -272,8 +268,6 @@ class Uplink:
         except OSError as error:
             self.reason = self._given_up or self._in_words(error)
             if error.errno in _CLOSED_BY_PEER and self._given_up is None:
-                if self._awaits_pong:
-                    self.reason += " on a greeting: does it allow status and tags, and their size?"
                 self._judge()
         finally:
             if self._link.state == UP and not stopped:
@@ -319,18 +313,7 @@ class Uplink:
                 self._asked[packet_id] = topic
                 self._asked_at = self._clock.now()
                 yield self._link.subscribe(topic, qos, packet_id)
-        if self._sender.is_suspicious():
-            self._awaits_pong = True
-            self._asked_at = self._clock.now()
-            self._link.ping()
-            while self._awaits_pong:
-                yield False
         self._sender.connected(present, self._clock.now())
-
-    def _ponged(self):
-        if self._awaits_pong:
-            self._awaits_pong = False
-            self._proceed()
 
     def _proceed(self):
         """Go on with the opening, and behind it with the ring. `_flushed` takes up what waits."""
@@ -346,7 +329,6 @@ class Uplink:
             self._pacer.cancel()
             self._pacer = None
         self._asked.clear()
-        self._awaits_pong = False
         self._link.close()
         self._sender.disconnected()
 
@@ -369,7 +351,7 @@ class Uplink:
             reason = self._in_words(error)
         if not reason and self._sender.overdue(now):
             reason = "no acknowledgement within {} s".format(self._sender.ack_timeout_s)
-        if not reason and (self._asked or self._awaits_pong):
+        if not reason and self._asked:
             reason = self._unanswered(now)
         if reason:
             self.give_up(reason)
@@ -377,12 +359,10 @@ class Uplink:
             self.kick()
 
     def _unanswered(self, now):
-        """Why to give up when a SUBSCRIBE, or the ping behind it, waits too long (L3)."""
+        """Why to give up when a SUBSCRIBE has waited too long for its SUBACK (L3)."""
         limit_s = self._sender.ack_timeout_s
         if diff(now, self._asked_at) < 1000 * limit_s:
             return None
-        if not self._asked:
-            return "no answer to a ping within {} s".format(limit_s)
         topics = ", ".join(sorted(self._asked.values()))
         return "no answer to the subscription to {} within {} s".format(topics, limit_s)
 
