@@ -263,7 +263,7 @@ def case_mp_9516_the_delivery_watchdog_fires_across_the_wrap_of_the_ticks():
 
     async def case(app, broker):
         await asyncio.sleep_ms(before_ms - 500)
-        assert app.uplink.is_up()
+        await until(app.uplink.is_up, "the link up", 10)
         await broker.become("frozen")
         await until(lambda: app.delivery_watchdog.fired, "the watchdog", 30)
         await broker.become("on")
