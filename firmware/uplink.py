@@ -329,6 +329,7 @@ class Uplink:
             self._pacer.cancel()
             self._pacer = None
         self._asked.clear()
+        self._opening = iter(())  # it was that connection's
         self._link.close()
         self._sender.disconnected()
 
