@@ -10,7 +10,7 @@ import json
 from micropython import const
 
 from millpond import health as judge
-from millpond.sender import LEAVING, WAITING
+from millpond.sender import CLEARING, LEAVING, WAITING
 
 _LONGEST = const(120)  # characters of a text in the health message
 _REFUSAL = const(60)
@@ -114,7 +114,7 @@ def _link(app):
 
 def _in_flight(app):
     sender = app.sender
-    if sender.state < LEAVING:
+    if sender.state < CLEARING:
         return None
     return {
         "packet_id": sender.packet_id,

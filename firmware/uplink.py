@@ -50,9 +50,9 @@ class Uplink:
     """Keeps `link` connected and moves the ring's messages over it.
 
     `obstacle()`, if given, says in words why there is no point in trying to connect yet, or gives
-    None. `greetings()` gives
-    the (topic, payload) pairs that are published, retained, on each connect. `subscriptions` are
-    (topic, qos) pairs (L7). A greeting or message too large for the link is set aside and logged.
+    None. `greetings()` gives the (topic, payload) pairs that are published, retained, on each
+    connect. `subscriptions` are (topic, qos) pairs (L7). A greeting or message too large for the
+    link is set aside and logged.
 
     `subscribed` has the topics that the broker has confirmed in this run, `refused` those that it
     refused last; they are asked for again on the next connection. `losses` counts the
@@ -127,8 +127,6 @@ class Uplink:
             if sender.release:
                 self._link.release(sender.packet_id)
                 continue
-            if sender.clear:
-                self._link.release(sender.packet_id)
             payload = self._view[sender.at : sender.at + sender.length]
             left = self._link.send(sender.topic, payload, sender.flags, sender.packet_id)
             if left:
@@ -178,9 +176,11 @@ class Uplink:
             self._link.release(packet_id)
 
     def _completed(self, packet_id):
-        """A PUBCOMP came (S6)."""
+        """A PUBCOMP came (S6). One that only cleared an id is no acknowledgement yet."""
         now = self._clock.now()
-        if self._sender.completed(packet_id, now):
+        if self._sender.cleared(packet_id):
+            self._send(now)
+        elif self._sender.completed(packet_id, now):
             self._backoff.reset()
             self._send(now)
 

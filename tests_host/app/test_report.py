@@ -7,7 +7,7 @@ from millpond.clock import Clock
 from millpond.ledger import Ledger
 from millpond.message_queue import MessageQueue
 from millpond.paged_ring import PagedRing
-from millpond.sender import LEAVING, RELEASE, RELEASING, WAITING
+from millpond.sender import CLEARING, LEAVING, RELEASE, RELEASING, WAITING
 from millpond.watchdog import DeliveryWatchdog
 
 
@@ -81,6 +81,7 @@ def app(up=True, length=10):
 def test_what_the_message_in_flight_awaits():
     one = app()
     for state, qos, awaits in (
+        (CLEARING, 2, "PUBCOMP"),
         (LEAVING, 1, "the network"),
         (WAITING, 1, "PUBACK"),
         (WAITING, 2, "PUBREC"),
