@@ -82,7 +82,7 @@ def troubles(app, now):
         found += app.supervisor.unwell(now)
         if not app.uplink.is_up() and down_s >= _NOTABLE_S:
             found.append("the link is down: {}".format(app.uplink.reason))
-    for topic in sorted(app.uplink.refused):
+    for topic in sorted(app.opening.refused):
         found.append("subscription to {} refused by the broker".format(topic))
     for sampler in app.samplers:
         if sampler.failing:

@@ -195,6 +195,10 @@ class Sender:
         self._ring.drop(POISON)
         return closings
 
+    def suspects(self):
+        """Whether the peer closed its last connection on the message that goes next (S7)."""
+        return self._closings > 0
+
     def _forget(self, state):
         """Nothing is in flight any more."""
         if self.qos == 2 and self.state != RELEASING:

@@ -73,7 +73,7 @@ class AppRig:
         gauges["feeds"] = Wdt.feeds
         gauges["timeouts"] = Wdt.timeouts
         gauges["resets"] = self.resets
-        gauges["subscribed"] = sorted(self.app.uplink.subscribed)
+        gauges["subscribed"] = sorted(self.app.opening.subscribed)
         return gauges
 
     def do_sick(self, mode):

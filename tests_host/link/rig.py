@@ -24,6 +24,7 @@ import umqtt.simple
 from firmware import dial
 from firmware.backoff import Backoff
 from firmware.link import CLOSED, CONNECTING, GREETING, RESOLVING, SECURING, UP, Link
+from firmware.opening import Opening
 from firmware.resolver import Resolver
 from firmware.supervisor import Supervisor
 from firmware.tls import Tls
@@ -74,6 +75,7 @@ def say(**event):
     print(json.dumps(event))
 
 
+_SENDING = ("offline", "idle", "clearing", "leaving", "waiting", "release", "releasing")
 _STATES = {
     CLOSED: "closed",
     RESOLVING: "resolving",
@@ -167,6 +169,14 @@ class Rig:
         self.supervisor.add("trickle", self.trickle, LIMIT_MS)
 
     def make_uplink(self):
+        self.opening = Opening(
+            self.link,
+            self.sender,
+            self.clock,
+            self.log,
+            lambda: self.o["greetings"],
+            self.o["subscriptions"],
+        )
         return Uplink(
             self.link,
             self.sender,
@@ -174,10 +184,9 @@ class Rig:
             self.clock,
             self.backoff,
             self.log,
+            self.opening,
             self.o["clean_session"],
             lambda: None if self.network else "no network",
-            lambda: self.o["greetings"],
-            self.o["subscriptions"],
         )
 
     def make_resolve(self):
@@ -331,14 +340,14 @@ class Rig:
             "ceiling_ms": self.backoff.ceiling_ms,
             "pings": link.pings,
             "skipped": link.skipped,
-            "subscribed": sorted(uplink.subscribed),
-            "refused": sorted(uplink.refused),
+            "subscribed": sorted(self.opening.subscribed),
+            "refused": sorted(self.opening.refused),
             "received": self.received,
             "delivered": sender.delivered,
             "first_at": self.first_at,
             "last_at": self.last_at,
             "resent": sender.resent,
-            "sending": sender.state,
+            "sending": _SENDING[sender.state],
             "held": ring.messages(),
             "stolen": sum(ring.stolen),
             "dropped": self.dropped,
