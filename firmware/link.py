@@ -188,8 +188,9 @@ class Link(MQTTClient):
         try:
             while not self._write_some() and self._out.at == begun:
                 await self._writable
-        except OSError as error:
-            self._tls.explain(error)
+                self.sock.heed()
+        except (OSError, MemoryError) as error:
+            self.sock.explain(error)
             raise
 
     # -- sending ---------------------------------------------------------------------------------

@@ -35,6 +35,9 @@ _ERRORS = {
     errno.ETIMEDOUT: "no answer from {}",
     errno.ENOBUFS: "the send buffer is full: {} takes no data",
     errno.ENOTCONN: "the connection to {} is gone",
+    # What mbedtls says once the handshake is over: INVALID_MAC, FATAL_ALERT_MESSAGE.
+    -0x7180: "what came from {} was damaged, says TLS",
+    -0x7780: "the broker at {} ended TLS: does it want another certificate (mqtt.cert_file)?",
     # What getaddrinfo raises, on a port by port basis; the unix port raises a text.
     -2: _NO_ADDRESS,
     -200: _NO_ADDRESS,

@@ -76,6 +76,9 @@ class AppRig:
         gauges["subscribed"] = sorted(self.app.opening.subscribed)
         return gauges
 
+    def do_status(self):
+        return {"page": self.app.status_text()}
+
     def do_sick(self, mode):
         """From now on the task `sick` is "well", "hang"s, "raise"s or "end"s."""
         self.mode = mode

@@ -131,6 +131,30 @@ class BrokenOut:
         raise OSError(EPIPE)
 
 
+class Starving:
+    """Stands in for an SSLContext, and for its socket if `late`, where memory is short: once."""
+
+    readinto = None
+
+    def __init__(self, tls, error, late):
+        self._error = MemoryError() if error == "memory" else OSError(error)
+        self._late = late
+        self._tls, self._well = tls, tls._context
+        tls._context = self
+
+    def wrap_socket(self, *_, **__):
+        self._tls._context = self._well
+        if self._late:
+            return self
+        raise self._error
+
+    def write(self, *_):
+        raise self._error
+
+    def close(self):
+        pass
+
+
 class Rig:
     """The composition, and what may be ordered."""
 
@@ -309,6 +333,10 @@ class Rig:
 
     def do_break_writes(self):
         self.link.sock = BrokenOut(self.link.sock)
+
+    def do_starve(self, error, late):
+        """The next TLS connection finds no memory: error "memory", or an errno."""
+        Starving(self.link._tls, error, late)
 
     def do_network(self, up):
         """Whether there is a network from now on."""
