@@ -18,12 +18,14 @@ from micropython import const
 
 from firmware import report
 from firmware.backoff import Backoff
+from firmware.datagram import exchange
 from firmware.hardware_watchdog import HardwareWatchdog
 from firmware.link import Link
 from firmware.log import Log
-from firmware.network_up import HostNetwork, Wifi, time_of_day
+from firmware.network_up import HostNetwork, Wifi
 from firmware.opening import Opening
 from firmware.outlet import Outlet
+from firmware.port_clock import PortClock, time_of_day
 from firmware.receipts import Receipts
 from firmware.resolver import Resolver
 from firmware.sampler import Sampler
@@ -31,6 +33,7 @@ from firmware.sensors.board import Board
 from firmware.sensors.plant import Plant
 from firmware.status_page import page
 from firmware.supervisor import Supervisor
+from firmware.time_server import TimeServer
 from firmware.uplink import Uplink
 from firmware.watcher import Watcher
 from millpond.batch import make_writer
@@ -57,10 +60,11 @@ class App:
 
     `wlan` is the Wi-Fi station or None for the host's network; `wdt` the class `machine.WDT` or
     None; `started_by` the cause of the last reset in words; `reset` a function that resets the
-    board, or None. `run` is the main coroutine; `stop` ends it; it may be run again.
+    board, or None; `rtc` the class `machine.RTC` or None. `run` is the main coroutine; `stop` ends
+    it; it may be run again.
     """
 
-    def __init__(self, config, wlan=None, wdt=None, started_by="", reset=None):
+    def __init__(self, config, wlan=None, wdt=None, started_by="", reset=None, rtc=None):
         self.config = config
         self.name = config["device.name"]
         self.started_by = started_by
@@ -70,6 +74,8 @@ class App:
         self._make_intake()
         self._make_ring()
         self.samplers = self._make_samplers()
+        self._make_resolver()
+        self._make_time_server(rtc)
         self._make_uplink()
         self.hardware_watchdog = HardwareWatchdog(wdt, config["watchdog.hardware_timeout_s"])
         self._make_watcher()
@@ -177,7 +183,7 @@ class App:
             c["mqtt.keepalive_s"],
             largest=max(self.ring.page_payload, len(announcement)) + len(self._topic("status")) + 8,
             connect_timeout_s=c["mqtt.connect_timeout_s"],
-            resolve=self._make_resolver().resolve,
+            resolve=self.resolver.resolve,
             tls=self._make_tls(),
         )
         self.link.set_last_will(self._topic("status"), b'{"state": "offline"}', True, 1)
@@ -206,13 +212,25 @@ class App:
     def _make_resolver(self):
         c = self.config
         named = c["network.dns"].replace(",", " ").split()
-        return Resolver(
+        self.resolver = Resolver(
             (lambda: named) if named else self.network.name_servers,
             self.clock,
             self.log,
             random.getrandbits,
             800 * c["mqtt.connect_timeout_s"],  # its own words come before the link's deadline
             self.network.hosts,
+        )
+
+    def _make_time_server(self, rtc):
+        self.time_server = TimeServer(
+            self.config["network.ntp"],
+            self.clock,
+            PortClock(rtc),
+            self.resolver.resolve,
+            exchange,
+            self.network.up,
+            self.log,
+            random.getrandbits,
         )
 
     def _make_tls(self):
@@ -234,7 +252,7 @@ class App:
         if not self.network.up():
             return "no network"
         if self.config["mqtt.tls"] and self.config["mqtt.tls_verify"] and not self.clock.known:
-            return "the time of day is not known, without which no certificate can be judged"
+            return "TLS waits for the time of day: {}".format(self.time_server.why_unknown())
         return None
 
     def _topic(self, last):
@@ -308,6 +326,7 @@ class App:
         add("packer", self._pack, _SLACK_MS)
         add("ticker", self._tick, _SLACK_MS)
         add("network", self.network.run, _SLACK_MS)
+        add("time", self.time_server.run, 1000 * self.config["mqtt.connect_timeout_s"] + _SLACK_MS)
         add("link", self.uplink.run, 1000 * self.config["mqtt.connect_timeout_s"] + _SLACK_MS)
         add("health", self._report_health, _SLACK_MS)
         add("watcher", self.watcher.run, _SLACK_MS)

@@ -31,6 +31,7 @@ TABLE = (
     ("wifi.ssid", "", TEXT, (0, 32, ""), "Wi-Fi network; empty = none"),
     ("wifi.password", "", TEXT, (0, 64, ""), "Wi-Fi password; empty = open network"),
     ("network.dns", "", TEXT, (0, 128, ""), "Name servers, addresses; empty = the network's"),
+    ("network.ntp", "pool.ntp.org", TEXT, (0, 128, " /,"), "Time server of a board; empty = none"),
     ("mqtt.host", None, TEXT, (1, 253, "/ "), "Broker: name or address"),
     ("mqtt.port", 1883, INT, (1, 65535), "Broker: TCP port"),
     ("mqtt.tls", False, BOOL, None, "TLS; the port is mostly 8883 then"),
@@ -251,6 +252,9 @@ def _check_together(values, problems):
         address, _, port = server.partition(":")
         if not is_number(address) or (port and not 0 < _whole(port) < 65536):
             problems.append("network.dns {}: an address such as 192.0.2.53 expected".format(server))
+    host, colon, port = values.get("network.ntp", "").partition(":")
+    if colon and not (host and 0 < _whole(port) < 65536):
+        problems.append("network.ntp {}:{}: name or name:port expected".format(host, port))
     if values.get("mqtt.tls") and values.get("mqtt.tls_verify") and not values.get("mqtt.ca_file"):
         problems.append(
             "mqtt.ca_file: needed to verify the broker, or set mqtt.tls_verify to false"

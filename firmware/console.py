@@ -139,7 +139,14 @@ def _compose(path):
 
     gc.collect()
     try:
-        app = App(config, _wlan(config), getattr(machine, "WDT", None), _started_by(), _reset())
+        app = App(
+            config,
+            _wlan(config),
+            getattr(machine, "WDT", None),
+            _started_by(),
+            _reset(),
+            getattr(machine, "RTC", None),
+        )
     except MemoryError:
         gc.collect()
         text = "{}: out of memory with ring.bytes {} and intake.slots {}: {} bytes are free"

@@ -17,14 +17,6 @@ _IPPROTO_TCP = const(6)
 _TCP_NODELAY = const(1)
 
 
-class Unreachable(Exception):
-    """No connection can be made now; the reason in words."""
-
-
-class Hopeless(Unreachable):
-    """No connection can be made, and trying again will not mend that."""
-
-
 class Ready:
     """Awaits one direction of a socket through the event loop's poller, reusing one object."""
 

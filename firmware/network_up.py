@@ -2,23 +2,13 @@
 
 `Wifi` keeps the station connected: it asks the interface once a second and begins a new attempt
 when one has failed or taken too long. `HostNetwork` is for the unix port and always up.
-`time_of_day` gives the Unix time that the board's clock has kept, or None while it is not set.
 """
 
 import asyncio
-import time
 
 from micropython import const
 
-from millpond.clock import is_plausible, unix_seconds
-
 _ATTEMPT_S = const(20)
-
-
-def time_of_day():
-    """Unix time in seconds from the port's clock; None when that cannot be right."""
-    unix = unix_seconds(int(time.time()), time.gmtime(0)[0])
-    return unix if is_plausible(unix) else None
 
 
 class HostNetwork:

@@ -82,6 +82,8 @@ def troubles(app, now):
         found += app.supervisor.unwell(now)
         if not app.uplink.is_up() and down_s >= _NOTABLE_S:
             found.append("the link is down: {}".format(app.uplink.reason))
+    if app.time_server.failing and not app.clock.known:
+        found.append("the time of day is not known: {}".format(app.time_server.failing))
     for topic in sorted(app.opening.refused):
         found.append("subscription to {} refused by the broker".format(topic))
     for sampler in app.samplers:

@@ -17,8 +17,8 @@ import socket
 from micropython import const
 
 from firmware import dns_wire
-from firmware.dial import Unreachable
 from firmware.settings import is_number
+from firmware.unreachable import Unreachable
 from millpond.message import ProtocolError
 
 _PORT = const(53)

@@ -4,11 +4,9 @@ Pure: gauges in, lines out, each of at most 100 characters where the texts in th
 counts items (readings and messages) and what counts messages (a batch is one) says so.
 """
 
-import time
-
 from micropython import const
 
-from millpond.clock import unix_seconds
+from firmware.port_clock import date
 
 _BAR = const(20)
 _WIDEST = const(75)
@@ -160,12 +158,6 @@ def _self_lines(g):
     restarts = ["{} restarted {} times".format(name, n) for name, n in sorted(g["tasks"].items())]
     yield "tasks", "; ".join(g["unwell"] + restarts) or "all well"
     yield "last error", g["last_error"] or "none"
-
-
-def date(unix):
-    """A Unix time as 2026-11-30 20:05:12 UTC."""
-    since_epoch = unix - unix_seconds(0, time.gmtime(0)[0])
-    return "{}-{:02d}-{:02d} {:02d}:{:02d}:{:02d} UTC".format(*time.gmtime(since_epoch)[:6])
 
 
 def span(seconds):

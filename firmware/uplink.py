@@ -17,9 +17,9 @@ import errno
 from micropython import const
 from umqtt.simple import MQTTException
 
-from firmware.dial import Hopeless, Unreachable
 from firmware.link import CLOSED, GREETING, PERMANENT, UP, refusal
 from firmware.supervisor import in_seconds
+from firmware.unreachable import Hopeless, Unreachable
 from millpond.ledger import TOO_LARGE
 from millpond.message import ProtocolError
 

@@ -4,7 +4,7 @@ Every part that compares times does so here across the wrap of the milliseconds;
 of their own for it name the same reports there.
 """
 
-from firmware import network_up, status_page
+from firmware import port_clock
 from firmware.receipts import Receipts
 from millpond.batch import F7Writer, JsonWriter, decode
 from millpond.clock import Clock, unix_seconds
@@ -179,12 +179,12 @@ class Port:
 
 
 def time_of_day(year, unix):
-    real = network_up.time
-    network_up.time = Port(year, unix)
+    real = port_clock.time
+    port_clock.time = Port(year, unix)
     try:
-        return network_up.time_of_day()
+        return port_clock.time_of_day()
     finally:
-        network_up.time = real
+        port_clock.time = real
 
 
 def test_lib_786_the_time_of_day_is_the_same_on_both_epochs():
@@ -225,7 +225,7 @@ def test_lib_604_a_clock_that_is_set_after_a_failure_is_taken_then():
 def test_lib_786_the_status_page_has_the_same_date_on_both_epochs():
     """Report: lib#786, lib#604, mp#7137."""
 
-    real = status_page.time
+    real = port_clock.time
     real_start = unix_seconds(0, real.gmtime(0)[0])
 
     class Dates(Port):
@@ -233,11 +233,11 @@ def test_lib_786_the_status_page_has_the_same_date_on_both_epochs():
             return real.gmtime(seconds + (YEARS_30 if self._year == 2000 else 0) - real_start)
 
     for year in (1970, 2000):
-        status_page.time = Dates(year, NEW_YEAR_2026)
+        port_clock.time = Dates(year, NEW_YEAR_2026)
         try:
-            said = status_page.date(NEW_YEAR_2026 + 3661)
+            said = port_clock.date(NEW_YEAR_2026 + 3661)
         finally:
-            status_page.time = real
+            port_clock.time = real
         assert said == "2026-01-01 01:01:01 UTC", said
 
 

@@ -60,6 +60,7 @@ def app(up=True, length=10):
         running=True,
         uplink=uplink,
         opening=Thing(refused=set()),
+        time_server=Thing(failing=""),
         sender=sender,
         queue=queue,
         ring=ring,
@@ -129,6 +130,12 @@ def test_troubles_name_everything_that_is_wrong():
         "sensor depth is not read: app.start_sensors()",
     ]
     assert found[4].startswith("the ring is 90 % full")
+    ill.time_server.failing = "time server a.test does not answer (ETIMEDOUT)"
+    assert "the time of day is not known: time server a.test does not" in str(
+        report.troubles(ill, 0)
+    )
+    ill.clock.known = True
+    assert "time server" not in str(report.troubles(ill, 0))
     ill.opening.refused = {"m/pond/cmd"}
     assert "subscription to m/pond/cmd refused by the broker" in report.troubles(ill, 0)
     ill.uplink.since = ill.clock.seconds - 2

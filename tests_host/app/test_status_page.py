@@ -1,6 +1,7 @@
 """The status page: every figure stands where a person looks for it."""
 
-from firmware.status_page import date, page, span
+from firmware.port_clock import date
+from firmware.status_page import page, span
 
 
 def gauges(**changes):

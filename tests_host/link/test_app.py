@@ -21,6 +21,7 @@ SECTIONS = {
     "health": {"period_s": 1},
     "plant": {"period_ms": 100, "alert_every_s": 1},
     "board": {"enabled": False},
+    "network": {"ntp": ""},
 }
 DATA = "t/pond/data"
 

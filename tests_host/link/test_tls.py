@@ -158,7 +158,7 @@ def test_mp_6455_L10_failed_handshakes_leave_nothing_behind(paper, plain_port):
         assert not [said for said in reasons if "MBEDTLS" in said or "network error" in said]
 
 
-UNKNOWN = "the time of day is not known, without which no certificate can be judged"
+UNKNOWN = "TLS waits for the time of day: no network.ntp is set"
 
 
 def tls_sections(paper, **mqtt):
