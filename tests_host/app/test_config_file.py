@@ -135,6 +135,20 @@ def test_mistakes_in_the_json_are_named_by_line_and_column():
         assert found == "line {}, column {}: {}".format(line, column, what), (content, found)
 
 
+def test_bytes_that_are_UTF_8_to_MicroPython_alone_are_refused():
+    for bad in (
+        b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80",
+        b"\xe0\x9f\xbf", b"\xf0\x80\x80\x80", b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80",
+        b"\xf5\x80\x80\x80", b"\xf7\xbf\xbf\xbf", b"\xc2", b"\x80", b"\xe2\x98",
+    ):  # fmt: skip
+        assert "UTF-8 expected" in raises(ValueError, parse, b'["' + bad + b'"]'), bad
+    for good in (
+        b"\xc2\x80", b"\xdf\xbf", b"\xe0\xa0\x80", b"\xec\xbf\xbf", b"\xed\x9f\xbf",
+        b"\xee\x80\x80", b"\xf0\x90\x80\x80", b"\xf4\x8f\xbf\xbf",
+    ):  # fmt: skip
+        assert parse(b'["' + good + b'"]') == [good.decode()], good
+
+
 def test_the_values_of_right_json():
     for text, value in (
         (b"[]", []),
