@@ -31,7 +31,7 @@ TABLE = (
     ("wifi.ssid", "", TEXT, (0, 32, ""), "Wi-Fi network; empty = none"),
     ("wifi.password", "", TEXT, (0, 64, ""), "Wi-Fi password; empty = open network"),
     ("network.dns", "", TEXT, (0, 128, ""), "Name servers, addresses; empty = the network's"),
-    ("mqtt.host", None, TEXT, (1, 253, "/ "), "Broker: name or address"),
+    ("mqtt.host", None, TEXT, (1, 253, "/: "), "Broker: name or IPv4 address"),
     ("mqtt.port", 1883, INT, (1, 65535), "Broker: TCP port"),
     ("mqtt.tls", False, BOOL, None, "TLS; the port is mostly 8883 then"),
     ("mqtt.ca_file", "", TEXT, (0, 64, ""), "TLS: certificates of those who may sign the broker's"),
