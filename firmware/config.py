@@ -9,11 +9,13 @@ where the key is `section.name`, found in the file as {"section": {"name": value
 are INT (lowest, highest), TEXT (fewest bytes, most bytes, forbidden characters), CHOICE (the
 choices), BOOL None. What holds between keys stands in the tables after it.
 
-`load` only reads. It answers with a Config in which every key has a value that passed, or with a
-ConfigError that tells a person all that is wrong, one line each. No password appears in an error.
-A board loads through `settings.load`, which takes this module out of memory again.
+`load` only reads, but for a change that a power cut has left half done. It answers with a Config in
+which every key has a value that passed, or with a ConfigError that tells a person all that is
+wrong, one line each. No password appears in an error. A board loads through `settings.load`, which
+takes this module out of memory again.
 """
 
+import os
 from errno import ENOENT
 
 from firmware import strict_json
@@ -107,6 +109,7 @@ _NEEDS = (
 _BATCH_BYTES = {"f7": (32, 1), "json": (96, 6)}
 
 LARGEST_FILE = 8192
+NEW = ".new"  # behind the name of a file that is about to take its place
 _LONGEST_SHOWN = 40
 _JSON_NAMES = {list: "[...]", dict: "{...}", type(None): "null"}
 
@@ -116,6 +119,7 @@ def load(path="config.json"):
 
     Each line of the error begins with the path; JSON that is none is named by line and column.
     """
+    _finish_change(path)
     text = read(path)
     try:
         tree = strict_json.parse(text)
@@ -124,6 +128,17 @@ def load(path="config.json"):
     config = check(tree, path + ": ")
     config.path = path
     return config
+
+
+def _finish_change(path):
+    """Where the old file is gone and the new one, which was whole by then, not yet in its place."""
+    try:
+        os.stat(path)
+    except OSError:
+        try:
+            os.rename(path + NEW, path)
+        except OSError:
+            pass
 
 
 def check(tree, source=""):
