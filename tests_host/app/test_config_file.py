@@ -3,7 +3,7 @@
 import os
 import sys
 
-from firmware import settings
+from firmware import config, settings
 from firmware.config import load
 from firmware.settings import ConfigError
 from firmware.strict_json import parse
@@ -127,6 +127,38 @@ JSON_MISTAKES = (
     (b'{"a": "\xc3\xa9", b}', 1, 12, "a key in double quotes expected"),
     (b'{"a": 1,\n "b": "caf\xe9"}', 2, 1, "UTF-8 expected"),
 )
+
+
+class Reads:
+    """In the place of `open`: notes how much is asked for."""
+
+    asked = None
+
+    def __call__(self, path, mode):
+        self._file = open(path, mode)  # noqa: SIM115
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self._file.close()
+
+    def read(self, size):
+        self.asked = size
+        return self._file.read(size)
+
+
+def test_reading_takes_no_more_memory_than_the_file_has():
+    reads = config.open = Reads()
+    try:
+        content = b'{"mqtt": {"host": "broker"}}'
+        assert loaded(content)["mqtt.host"] == "broker"
+        assert reads.asked == len(content) + 1
+        assert "over 8192 bytes" in raises(ConfigError, loaded, bytes(100000))
+        assert reads.asked == 8193
+    finally:
+        del config.open
 
 
 def test_mistakes_in_the_json_are_named_by_line_and_column():
