@@ -40,7 +40,7 @@ class Watcher:
 
     async def run(self, beat):
         """Watch, for ever."""
-        checked_at = self._clock.now()
+        checked_at = self._window_at = self._clock.now()
         while True:
             beat()
             now = self._clock.now()
