@@ -19,7 +19,7 @@ import os
 from errno import ENOENT
 
 from firmware import strict_json
-from firmware.settings import Config, ConfigError, is_number, is_secret, shown
+from firmware.settings import Config, ConfigError, is_number, is_secret, printable, shown
 
 INT = "int"
 TEXT = "text"
@@ -300,8 +300,7 @@ def _shown(key, value):
         return shown(value)
     url = value.find("://")
     text = value[: url + 3 if url >= 0 else _LONGEST_SHOWN]
-    text = "".join([letter if letter >= " " else "?" for letter in text])
-    return shown(text if len(text) == len(value) else text + "...")
+    return printable(shown(text if len(text) == len(value) else text + "..."))
 
 
 def _type_name(value):

@@ -8,6 +8,7 @@ import time
 
 from micropython import const
 
+from firmware.settings import printable
 from millpond.clock import unix_seconds
 
 _BAR = const(20)
@@ -144,7 +145,7 @@ def _command_lines(commands):
     names = ("received", "done", "refused", "repeated", "ignored", "unanswered")
     yield "commands", text.format(*[commands[name] for name in names])
     if commands["refused"]:
-        text = "".join([letter if letter >= " " else "?" for letter in commands["last_refusal"]])
+        text = printable(commands["last_refusal"])
         yield "", "refused: " + (text if len(text) <= _WIDEST else text[:_WIDEST] + "...")
 
 

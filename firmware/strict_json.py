@@ -188,7 +188,7 @@ class _Reader:
         if 0xD800 <= code <= 0xDFFF:
             raise self.error("half of a surrogate pair: write the character itself", self.at - 1)
         self.at += 5
-        return chr(code).encode()
+        return _utf8(code)
 
     def number(self):
         start = self.at
@@ -221,6 +221,15 @@ class _Reader:
             raise self.error("a digit expected")
         while self.peek() in _DIGITS:
             self.at += 1
+
+
+def _utf8(code):
+    """The bytes of a character below 0x10000; `chr` would keep each for ever (see settings)."""
+    if code < 0x80:
+        return bytes((code,))
+    if code < 0x800:
+        return bytes((0xC0 | code >> 6, 0x80 | code & 63))
+    return bytes((0xE0 | code >> 12, 0x80 | code >> 6 & 63, 0x80 | code & 63))
 
 
 def _is_utf8(line):

@@ -1,12 +1,13 @@
 """Changing one key of the configuration: by the same table, and safely in the file."""
 
+import gc
 import json
 import os
 import sys
 
-from firmware import config, config_file, run_time, settings
+from firmware import config, config_file, run_time, settings, strict_json
 from firmware.settings import Config, ConfigError, nearest
-from tests_host.kit import raises
+from tests_host.kit import MICROPYTHON, WEBASSEMBLY, raises
 
 BUILD = __file__.rpartition("tests_host/app/")[0] + "build"
 NAME = "test-change-{}.json".format(sys.implementation.name)
@@ -225,6 +226,30 @@ def test_the_checker_leaves_memory_after_a_change():
             sys.modules[name] = was_there[name]
             setattr(sys.modules["firmware"], name.split(".")[1], was_there[name])
     assert settings.shown(kept["log.level"]) == '"debug"'
+
+
+def test_letters_from_outside_are_not_kept_in_memory():
+    """MicroPython keeps each character that is taken out of a str, for ever."""
+    if not MICROPYTHON or WEBASSEMBLY:
+        return
+    kept = loaded()
+
+    def hostile(first, last):
+        for n in range(first, last, 40):
+            letters = b"".join([strict_json._utf8(code) for code in range(n, n + 40)])
+            escapes = b"".join([b"\\u%04x" % code for code in range(n + 8000, n + 8040)])
+            for text in (letters, escapes):
+                value = strict_json.parse(b'"' + text + b'"')
+                raises(ConfigError, kept.change, "log.level", value)
+                raises(ConfigError, kept.change, value, 5)
+                settings.printable(value)
+            for code in range(n, n + 40):
+                settings.nearest(strict_json._utf8(code).decode(), ("log.level",))
+        gc.collect()
+        return gc.mem_alloc()
+
+    before = hostile(0x3000, 0x3028)
+    assert hostile(0x3028, 0x3028 + 4000) - before < 2000
 
 
 def test_nearest():
