@@ -219,6 +219,7 @@ class App:
             random.getrandbits,
             800 * c["mqtt.connect_timeout_s"],  # its own words come before the link's deadline
             self.network.hosts,
+            lambda: self.uplink.connects,
         )
 
     def _make_time_server(self, rtc):

@@ -9,15 +9,17 @@ where the key is `section.name`, found in the file as {"section": {"name": value
 are INT (lowest, highest), TEXT (fewest bytes, most bytes, forbidden characters), CHOICE (the
 choices), BOOL None. What holds between keys stands in the tables after it.
 
-`load` only reads. It answers with a Config in which every key has a value that passed, or with a
-ConfigError that tells a person all that is wrong, one line each. No password appears in an error.
-A board loads through `settings.load`, which takes this module out of memory again.
+`load` only reads, but for a change that a power cut has left half done. It answers with a Config in
+which every key has a value that passed, or with a ConfigError that tells a person all that is
+wrong, one line each. No password appears in an error. A board loads through `settings.load`, which
+takes this module out of memory again.
 """
 
+import os
 from errno import ENOENT
 
 from firmware import strict_json
-from firmware.settings import Config, ConfigError, is_number, is_secret, shown
+from firmware.settings import Config, ConfigError, is_number, is_secret, printable, shown
 
 INT = "int"
 TEXT = "text"
@@ -32,7 +34,7 @@ TABLE = (
     ("wifi.password", "", TEXT, (0, 64, ""), "Wi-Fi password; empty = open network"),
     ("network.dns", "", TEXT, (0, 128, ""), "Name servers, addresses; empty = the network's"),
     ("network.ntp", "pool.ntp.org", TEXT, (0, 128, " /,"), "Time server of a board; empty = none"),
-    ("mqtt.host", None, TEXT, (1, 253, "/ "), "Broker: name or address"),
+    ("mqtt.host", None, TEXT, (1, 253, "/: "), "Broker: name or IPv4 address"),
     ("mqtt.port", 1883, INT, (1, 65535), "Broker: TCP port"),
     ("mqtt.tls", False, BOOL, None, "TLS; the port is mostly 8883 then"),
     ("mqtt.ca_file", "", TEXT, (0, 64, ""), "TLS: certificates of those who may sign the broker's"),
@@ -108,6 +110,7 @@ _NEEDS = (
 _BATCH_BYTES = {"f7": (32, 1), "json": (96, 6)}
 
 LARGEST_FILE = 8192
+NEW = ".new"  # behind the name of a file that is about to take its place
 _LONGEST_SHOWN = 40
 _JSON_NAMES = {list: "[...]", dict: "{...}", type(None): "null"}
 
@@ -117,6 +120,7 @@ def load(path="config.json"):
 
     Each line of the error begins with the path; JSON that is none is named by line and column.
     """
+    _finish_change(path)
     text = read(path)
     try:
         tree = strict_json.parse(text)
@@ -125,6 +129,17 @@ def load(path="config.json"):
     config = check(tree, path + ": ")
     config.path = path
     return config
+
+
+def _finish_change(path):
+    """Where the old file is gone and the new one, which was whole by then, not yet in its place."""
+    try:
+        os.stat(path)
+    except OSError:
+        try:
+            os.rename(path + NEW, path)
+        except OSError:
+            pass
 
 
 def check(tree, source=""):
@@ -171,8 +186,10 @@ def expected(row):
 def read(path):
     """The bytes of the file at `path`; ConfigError when there are none to be had."""
     try:
+        # What is asked for is taken in one piece, however little there is to read.
+        size = min(os.stat(path)[6], LARGEST_FILE)
         with open(path, "rb") as file:
-            text = file.read(LARGEST_FILE + 1)
+            text = file.read(size + 1)
     except OSError as error:
         if error.errno == ENOENT:
             raise ConfigError(
@@ -287,8 +304,7 @@ def _shown(key, value):
         return shown(value)
     url = value.find("://")
     text = value[: url + 3 if url >= 0 else _LONGEST_SHOWN]
-    text = "".join([letter if letter >= " " else "?" for letter in text])
-    return shown(text if len(text) == len(value) else text + "...")
+    return printable(shown(text if len(text) == len(value) else text + "..."))
 
 
 def _type_name(value):

@@ -2,7 +2,8 @@
 
 The file is read again, so that what a person has changed in it since stays; the whole of it must
 still pass the check. It is then written beside the old one and renamed over it: after a power cut
-there is the old file or the new one, never half of one. Passwords in it pass through unseen. Its
+there is the old file or the new one, never half of one. (A FAT file system removes the old one
+first; `firmware.config.load` finishes what was cut there.) Passwords in it pass through unseen. Its
 layout becomes that of config.example.json.
 """
 
@@ -10,11 +11,11 @@ import json
 import os
 
 from firmware import strict_json
-from firmware.config import LARGEST_FILE, SETTABLE, TABLE, check, fits, misfit, read
+from firmware.config import LARGEST_FILE, NEW, SETTABLE, TABLE, check, fits, misfit, read
 from firmware.settings import ConfigError, nearest
 
 _LONGEST_SHOWN = 40
-_NEW = ".new"
+_REASONS = {28: "no room is left for it", 30: "the file system is read-only"}
 
 
 def change(key, value, path=None):
@@ -57,7 +58,8 @@ def _save(key, value, path):
     try:
         _replace(path, text)
     except OSError as error:
-        raise ConfigError("{}: it cannot be written ({})".format(path, error))
+        why = _REASONS.get(error.errno or 0, error)
+        raise ConfigError("{}: it cannot be written ({})".format(path, why))
 
 
 def _with(tree, key, value):
@@ -70,12 +72,13 @@ def _with(tree, key, value):
 
 def _replace(path, text):
     try:
-        with open(path + _NEW, "wb") as file:
+        with open(path + NEW, "wb") as file:
             file.write(text)
-        os.rename(path + _NEW, path)
+        os.rename(path + NEW, path)
     except OSError:
         try:
-            os.remove(path + _NEW)
+            os.stat(path)  # without the old file the new one is all there is
+            os.remove(path + NEW)
         except OSError:
             pass
         raise

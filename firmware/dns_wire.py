@@ -1,8 +1,9 @@
-"""DNS on the wire (RFC 1035): a query for the IPv4 address of a name, and a strict look at answers.
+"""DNS on the wire (RFC 1035): a query for the IPv4 addresses of a name, and a strict reader.
 
 No I/O. An answer is read once, from front to back; a name in it may continue at an earlier place,
 and only there, so that every name ends. What is not allowed for, or reaches beyond the end, is a
-ProtocolError.
+ProtocolError; but of an answer that was cut to fit a packet, the records before the cut count.
+The records may stand in any order: not every server puts an alias before what it stands for.
 """
 
 from micropython import const
@@ -10,6 +11,8 @@ from micropython import const
 from millpond.message import ProtocolError
 
 NO_SUCH_NAME = const(3)
+LARGEST = const(512)  # bytes of an answer
+_CUT_SHORT = const(16)  # no RCODE: the answer was cut before the first address
 
 # RCODEs (RFC 1035, 4.1.1), where the server could not or would not say.
 RCODES = {
@@ -17,12 +20,14 @@ RCODES = {
     2: "it has failed",
     4: "it does not answer such questions",
     5: "it refuses to",
+    _CUT_SHORT: "its answer does not fit a packet",
 }
 
 _HEADER = const(12)
 _RECURSE = const(0x01)  # in the third byte: recursion desired
 _ANSWER = const(0x80)  # there too
 _OPCODE = const(0x78)
+_TRUNCATED = const(0x02)
 _RCODE = const(0x0F)  # in the fourth
 _A = const(1)
 _CNAME = const(5)
@@ -30,6 +35,7 @@ _IN = const(1)
 _POINTER = const(0xC0)
 _LONGEST_LABEL = const(63)
 _LONGEST_NAME = const(253)
+_LONGEST_CHAIN = const(8)  # of aliases
 
 
 def query(packet_id, name):
@@ -47,38 +53,67 @@ def is_for(data, packet_id):
 
 
 def read(data, name):
-    """(RCODE, address, TTL in s) of an answer; the address, a text, is None where none is given."""
+    """(RCODE, addresses, TTL in s) of an answer; the addresses are texts, as many as are given."""
     if len(data) < _HEADER or data[2] & (_ANSWER | _OPCODE) != _ANSWER:
         raise ProtocolError("no answer to a query")
     wanted = _encoded(name.lower())
+    rcode = data[3] & _RCODE
     at = _HEADER
     if _word(data, 4) == 1:
         asked, at = _name(data, at)
         if asked != wanted or _bytes(data, at, 4) != bytes((0, _A, 0, _IN)):
             raise ProtocolError("the answer is to another question")
         at += 4
-    elif data[3] & _RCODE == 0:
+    elif not rcode:
         raise ProtocolError("{} questions in the answer".format(_word(data, 4)))
-    if data[3] & _RCODE:
-        return data[3] & _RCODE, None, 0
-    ttl = 0x7FFFFFFF
-    for _ in range(_word(data, 6)):
-        owner, at = _name(data, at)
-        head = _bytes(data, at, 10)
-        at += 10
-        size = _word(head, 8)
-        body = _bytes(data, at, size)
-        if owner == wanted and _word(head, 2) == _IN:
+    if rcode:
+        return rcode, [], 0
+    is_cut = data[2] & _TRUNCATED or len(data) >= LARGEST
+    addresses, ttl = _follow(_records(data, at, is_cut), wanted)
+    if is_cut and not addresses:
+        return _CUT_SHORT, [], 0
+    return 0, addresses, ttl
+
+
+def _records(data, at, is_cut):
+    """(owner, kind, TTL, address or other name) of each record from `at` on that is of use."""
+    found = []
+    try:
+        for _ in range(_word(data, 6)):
+            owner, at = _name(data, at)
+            head = _bytes(data, at, 10)
+            at += 10
+            size = _word(head, 8)
+            body = _bytes(data, at, size)
             kind = _word(head, 0)
-            ttl = min(ttl, _word(head, 4) << 16 | _word(head, 6))
-            if kind == _CNAME:
-                wanted = _name(data, at)[0]
-            elif kind == _A:
+            ttl = _word(head, 4) << 16 | _word(head, 6)
+            if _word(head, 2) == _IN and kind == _A:
                 if size != 4:
                     raise ProtocolError("an address of {} bytes: 4 expected".format(size))
-                return 0, "{}.{}.{}.{}".format(*body), ttl
-        at += size
-    return 0, None, 0
+                found.append((owner, kind, ttl, "{}.{}.{}.{}".format(*body)))
+            elif _word(head, 2) == _IN and kind == _CNAME:
+                found.append((owner, kind, ttl, _name(data, at)[0]))
+            at += size
+    except ProtocolError:
+        if not is_cut:
+            raise
+    return found
+
+
+def _follow(records, wanted):
+    """The addresses of `wanted`, or of what it is another name for, and their shortest TTL."""
+    ttl = 0x7FFFFFFF
+    for _ in range(_LONGEST_CHAIN):
+        mine = [record for record in records if record[0] == wanted]
+        addresses = [record[3] for record in mine if record[1] == _A]
+        aliases = [record for record in mine if record[1] == _CNAME]
+        if addresses:
+            return addresses, min([ttl] + [record[2] for record in mine])
+        if not aliases:
+            break
+        wanted = aliases[0][3]
+        ttl = min(ttl, aliases[0][2])
+    return [], 0
 
 
 def _encoded(name):

@@ -364,6 +364,10 @@ class Link(MQTTClient):
         self._require_up("PUBREC")
         self.on_received(packet_id)
 
+    def on_pubrel(self, packet_id):
+        self._require_up("PUBREL")
+        self._send_control(0x70, bytes((packet_id >> 8, packet_id & 0xFF)))
+
     def on_pubcomp(self, packet_id):
         self._require_up("PUBCOMP")
         self.on_completed(packet_id)
@@ -384,7 +388,9 @@ class Link(MQTTClient):
         else:
             self.on_message(topic, payload, retained, self._inbound.dup)
         if qos:
-            self._send_control(0x40, bytes((packet_id >> 8, packet_id & 0xFF)))
+            # PUBACK or PUBREC. We never ask for QoS 2, but a session may hold what another client
+            # of our name has asked for; what comes again here is handed on again, as of QoS 1.
+            self._send_control(0x30 + 0x10 * qos, bytes((packet_id >> 8, packet_id & 0xFF)))
 
     def on_message(self, topic, payload, retained, dup):
         """Called for each message that came whole; topic and payload are views that hold only

@@ -1,9 +1,13 @@
 """Log: one line an event on the serial console, with seconds since the start and a level.
 
-Lines go to `print`, which on a board is the serial port. The last error stays for the status page.
+Lines go to `print`, which on a board is the serial port; what they hold may come from outside, so
+nothing in them is for the terminal to obey, and none can pretend to be two. The last
+error stays for the status page.
 """
 
 import sys
+
+from firmware.settings import printable
 
 LEVELS = ("error", "warning", "info", "debug")
 
@@ -44,4 +48,5 @@ class Log:
 
     def _line(self, level, text):
         if level <= self._level:
+            text = printable(text)
             print("[{:6d}] {} {}".format(self._clock.seconds, LEVELS[level].upper(), text))

@@ -41,9 +41,12 @@ HEAD_MAX = const(9)  # bytes of a PUBLISH beside topic and payload: 1 + 4 + 2 + 
 _REFUSED = const(0x80)  # in a SUBACK
 
 # Packets of fixed size that a broker may send: first byte -> remaining length.
-_FIXED = {_CONNACK: 2, _PUBACK: 2, _PUBREC: 2, _PUBCOMP: 2, _PINGRESP: 0}
+_FIXED = {_CONNACK: 2, _PUBACK: 2, _PUBREC: 2, _PUBREL: 2, _PUBCOMP: 2, _PINGRESP: 0}
 # Those that bear nothing but a packet id, in words.
-_NAMES = {_PUBACK: "PUBACK", _PUBREC: "PUBREC", _PUBCOMP: "PUBCOMP"}
+_NAMES = {_PUBACK: "PUBACK", _PUBREC: "PUBREC", _PUBREL: "PUBREL", _PUBCOMP: "PUBCOMP"}
+
+# Who else begins to speak with this byte.
+_STRANGERS = {0x15: "TLS", 0x16: "TLS", 0x48: "HTTP", 0x53: "SSH"}
 
 
 def _length_bytes(remaining):
@@ -187,8 +190,9 @@ class Inbound:
     """Reads the packets of one connection; `limit` is the largest body kept, in bytes.
 
     `handler` has `on_connack(session_present, code)`, `on_puback(packet_id)`,
-    `on_pubrec(packet_id)`, `on_pubcomp(packet_id)`, `on_suback(packet_id, code)`, `on_pingresp()`
-    and `on_publish(topic, payload, qos, retained, packet_id)`, where topic and payload are views
+    `on_pubrec(packet_id)`, `on_pubrel(packet_id)`, `on_pubcomp(packet_id)`,
+    `on_suback(packet_id, code)`, `on_pingresp()` and
+    `on_publish(topic, payload, qos, retained, packet_id)`, where topic and payload are views
     that hold only during the call, and payload is None for a message that was too large. Meanwhile
     `dup` says whether the message was marked as sent before.
     """
@@ -234,10 +238,12 @@ class Inbound:
     def _begin(self, first):
         kind = first & 0xF0
         if kind == _PUBLISH:
-            if first & 6 > 2:
-                raise ProtocolError("PUBLISH with QoS {}: not subscribed".format((first >> 1) & 3))
+            if first & 6 == 6:
+                raise ProtocolError("PUBLISH with QoS 3")
         elif first not in _FIXED and first != _SUBACK:
-            raise ProtocolError("packet begins with 0x{:02x}".format(first))
+            stranger = None if self._first else _STRANGERS.get(first)
+            hint = ", as {} does".format(stranger) if stranger else ""
+            raise ProtocolError("packet begins with 0x{:02x}{}".format(first, hint))
         self._first = first
         self._remaining = 0
         self._shift = 0
@@ -260,8 +266,11 @@ class Inbound:
     def _check_length(self, first, remaining):
         expected = _FIXED.get(first)
         if expected is not None and remaining != expected:
+            hint = "; MQTT 5 has more" if first == _CONNACK and remaining > expected else ""
             raise ProtocolError(
-                "packet 0x{:02x} of {} bytes: {} expected".format(first, remaining, expected)
+                "packet 0x{:02x} of {} bytes: {} expected{}".format(
+                    first, remaining, expected, hint
+                )
             )
         if first == _SUBACK and remaining != 3:
             raise ProtocolError("SUBACK of {} bytes: 3 expected".format(remaining))
@@ -308,6 +317,8 @@ class Inbound:
             self._handler.on_puback(packet_id)
         elif first == _PUBREC:
             self._handler.on_pubrec(packet_id)
+        elif first == _PUBREL:
+            self._handler.on_pubrel(packet_id)
         else:
             self._handler.on_pubcomp(packet_id)
 

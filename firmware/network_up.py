@@ -44,10 +44,17 @@ class HostNetwork:
 
 def _lines(path):
     try:
-        with open(path) as file:
-            return file.read().split("\n")
+        with open(path, "rb") as file:
+            lines = file.read().split(b"\n")
     except OSError:
         return []
+    found = []
+    for line in lines:
+        try:
+            found.append(line.decode())
+        except UnicodeError:  # a comment of long ago
+            pass
+    return found
 
 
 class Wifi:

@@ -1,9 +1,12 @@
 """Resolver: a host's IPv4 address, without stalling the event loop.
 
     number or localhost -> itself
-    asked before, and its time to live not over -> the same again
+    asked before, and its time to live not over -> what was said then
     else: each name server in turn, twice round, `_STEP_MS` at a time -> asked
-    none of them helps -> the last address known for that host, with a warning, or Unreachable
+    none of them helps -> what was last known of that host, with a warning, or Unreachable
+
+A host may have several addresses. The one that led to a connection is given as long as it does,
+else the next of them, so that one dead machine of several does not keep us out.
 
 The port's own getaddrinfo waits for name servers with everything standing still; it is used for
 addresses in numbers only. One UDP socket an attempt, connected, so that only the server asked can
@@ -23,12 +26,14 @@ from millpond.message import ProtocolError
 
 _PORT = const(53)
 _STEP_MS = const(10)
-_ROUNDS = const(2)
-_TRY_MS = const(2000)
-_LARGEST = const(512)
+_FIRST_ROUND = const(3)  # what part of the time it has at most
+_TRY_MS = const(2000)  # for an answer, in the first round
+_PACKETS = const(16)  # looked at in a step
 _MIN_TTL_S = const(30)
 _MAX_TTL_S = const(300)
 _OWN = {"localhost": "127.0.0.1"}
+_NOWHERE = "0.0.0.0"  # what a name server that blocks a host says
+_UNNAMED = {101: "ENETUNREACH", 114: "ENETUNREACH"}  # errno of Linux, and of the ESP32
 
 
 class Resolver:
@@ -36,17 +41,22 @@ class Resolver:
 
     `servers()` gives the name servers as texts, "192.0.2.53" or "192.0.2.53:5353", and `known()`,
     if given, a dict of hosts whose addresses need no asking. `getrandbits` is random's. All name
-    servers together have `timeout_ms` to answer.
+    servers together have `timeout_ms` to answer. `connects()` counts the connections made.
     """
 
-    def __init__(self, servers, clock, log, getrandbits, timeout_ms, known=None):
+    def __init__(
+        self, servers, clock, log, getrandbits, timeout_ms, known=None, connects=lambda: 0
+    ):
         self._servers = servers
         self._known = known or dict
         self._clock = clock
         self._log = log
         self._getrandbits = getrandbits
         self._timeout_ms = timeout_ms
+        self._connects = connects
         self._last = {}
+        self._given = None
+        self._connects_before = 0
 
     async def resolve(self, host, port):
         """The address, as `socket.connect` takes it; Unreachable with the reason."""
@@ -56,45 +66,61 @@ class Resolver:
         if is_number(host):
             return host
         name = host.lower()
+        if name.endswith(".") and name != ".":
+            name = name[:-1]
         known = _OWN.get(name) or self._known().get(name)
         if known:
             return known
         self._clock.now()
-        address, until = self._last.get(host, (None, 0))
-        if address and self._clock.seconds < until:
-            return address
+        addresses, until = self._last.get(name, ((), 0))
+        if addresses and self._clock.seconds < until:
+            return self._one_of(addresses)
         try:
-            return await self._ask(host)
+            return self._one_of(await self._ask(name))
         except Unreachable as error:
-            if not address:
+            if not addresses:
                 raise
+            address = self._one_of(addresses)
             self._log.warning("{}; trying its last address, {}".format(error, address))
             return address
 
+    def _one_of(self, addresses):
+        """The address that was given last, if it led to a connection, else the next."""
+        given = self._given
+        has_served = self._connects() != self._connects_before
+        self._connects_before = self._connects()
+        if given not in addresses:
+            self._given = addresses[0]
+        elif not has_served:
+            self._given = min([a for a in addresses if a > given] or addresses)
+        return self._given
+
     async def _ask(self, host):
-        if host.lower().endswith(".local"):
+        if host.endswith(".local"):
             raise Unreachable("{} is no name for a name server: use the address".format(host))
-        servers = [server for server in self._servers() if server != "0.0.0.0"]
+        servers = [server for server in self._servers() if server != _NOWHERE]
         if not servers:
             raise Unreachable("no name server known to look {} up: set network.dns".format(host))
-        try_ms = min(_TRY_MS, self._timeout_ms // (_ROUNDS * len(servers)))
+        each_ms = self._timeout_ms // len(servers)
+        first_ms = min(_TRY_MS, each_ms // _FIRST_ROUND)
         why = "no answer"
-        for server in servers * _ROUNDS:
+        for try_ms, server in [(ms, s) for ms in (first_ms, each_ms - first_ms) for s in servers]:
             try:
-                rcode, address, ttl = await self._ask_one(server, host, try_ms)
+                rcode, addresses, ttl = await self._ask_one(server, host, try_ms)
             except ProtocolError as error:
                 why = "name server {} answers nonsense: {}".format(server, error)
             except OSError as error:
-                name = errno.errorcode.get(error.errno, error.errno)
+                number = error.errno or 0
+                name = errno.errorcode.get(number) or _UNNAMED.get(number, error)
                 why = "name server {} does not answer ({})".format(server, name)
             except ValueError as error:
                 raise Unreachable(str(error))
             else:
-                if address:
+                if addresses and addresses[0] != _NOWHERE:
                     ttl = min(max(ttl, _MIN_TTL_S), _MAX_TTL_S)
-                    self._last[host] = (address, self._clock.seconds + ttl)
-                    return address
-                why = _refusal(server, host, rcode)
+                    self._last[host] = (addresses, self._clock.seconds + ttl)
+                    return addresses
+                why = _refusal(server, host, rcode, addresses)
                 if rcode == dns_wire.NO_SUCH_NAME:
                     break
         raise Unreachable(why)
@@ -109,9 +135,12 @@ class Resolver:
             sock.send(packet)
             for _ in range(max(1, try_ms // _STEP_MS)):
                 await asyncio.sleep_ms(_STEP_MS)
-                data = _receive(sock)
-                if data and dns_wire.is_for(data, packet_id):
-                    return dns_wire.read(data, host)
+                for _ in range(_PACKETS):
+                    data = _receive(sock)
+                    if data is None:
+                        break
+                    if dns_wire.is_for(data, packet_id):
+                        return dns_wire.read(data, host)
         finally:
             sock.close()
         raise OSError(errno.ETIMEDOUT)
@@ -120,14 +149,16 @@ class Resolver:
 def _receive(sock):
     """A packet that has come, or None."""
     try:
-        return sock.recv(_LARGEST)
+        return sock.recv(dns_wire.LARGEST)
     except OSError as error:
         if error.errno != errno.EAGAIN:
             raise
         return None
 
 
-def _refusal(server, host, rcode):
+def _refusal(server, host, rcode, addresses):
+    if addresses:
+        return "name server {} blocks {}: it gives {}".format(server, host, addresses[0])
     if rcode == dns_wire.NO_SUCH_NAME:
         return "there is no host {}, says name server {}".format(host, server)
     if not rcode:

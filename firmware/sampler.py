@@ -32,6 +32,7 @@ class Sampler:
         self._log = log
         self._proceed = proceed
         self._due = 0
+        self._anew = False
         self._in_a_row = 0
         self.paused = False
         self.failing = ""
@@ -49,15 +50,20 @@ class Sampler:
             left = diff(self._due, self._clock.now())
             if left < -_LATE_MS:
                 self._due = self._clock.now()
-            while left > _NAP_MS:
-                await asyncio.sleep_ms(_NAP_MS)
+            self._anew = False
+            await asyncio.sleep_ms(min(max(0, left), _NAP_MS))
+            left = diff(self._due, self._clock.now())
+            while left > 0:  # longer than a nap, or now due later than it was
                 beat()
+                await asyncio.sleep_ms(min(left, _NAP_MS))
                 left = diff(self._due, self._clock.now())
-            await asyncio.sleep_ms(max(0, left))
+            if self._anew:
+                self._due = self._clock.now()  # the nap is not made up for
 
     def set_period(self, period_ms):
         """Read every `period_ms` from now on."""
         self.period_ms = period_ms
+        self._anew = True
         self._due = add(self._clock.now(), period_ms)
 
     def _read(self):

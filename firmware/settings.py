@@ -4,6 +4,9 @@ The table of keys, the checker and the JSON reader take some 17 KB of heap on a 
 nothing to do once the file is read. `load` brings them in, and takes out of memory again what it
 brought, before the application makes its large buffers; so does `change`, for the moment that one
 key is checked. What stays is a Config: the values.
+
+A text from outside is looked at as bytes: MicroPython keeps each single character that is taken out
+of a str, or made by `chr`, for ever, and there are 65,536 of them and more.
 """
 
 import sys
@@ -72,7 +75,19 @@ def _borrowed(module, function, *arguments):
 
 def nearest(name, known):
     """The one of `known` that begins and ends most like `name`: cheap, whatever `name` is."""
-    return max(known, key=lambda candidate: _likeness(name, candidate))
+    name = name.encode()
+    return max(known, key=lambda candidate: _likeness(name, candidate.encode()))
+
+
+def printable(text):
+    """`text` with question marks for control characters, which a terminal would obey."""
+    data = bytearray(text.encode())
+    for i in range(len(data)):
+        if data[i] < 0x20 or data[i] == 0x7F:
+            data[i] = 0x3F
+        elif data[i] == 0xC2 and data[i + 1] < 0xA0:
+            data[i] = data[i + 1] = 0x3F
+    return bytes(data).decode()
 
 
 def _likeness(name, other):

@@ -7,6 +7,7 @@ counts items (readings and messages) and what counts messages (a batch is one) s
 from micropython import const
 
 from firmware.port_clock import date
+from firmware.settings import printable
 
 _BAR = const(20)
 _WIDEST = const(75)
@@ -142,7 +143,7 @@ def _command_lines(commands):
     names = ("received", "done", "refused", "repeated", "ignored", "unanswered")
     yield "commands", text.format(*[commands[name] for name in names])
     if commands["refused"]:
-        text = "".join([letter if letter >= " " else "?" for letter in commands["last_refusal"]])
+        text = printable(commands["last_refusal"])
         yield "", "refused: " + (text if len(text) <= _WIDEST else text[:_WIDEST] + "...")
 
 

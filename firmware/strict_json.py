@@ -5,7 +5,8 @@ where it stopped. A person who edits a file by hand needs the line, so this one 
 from left to right, once, and stops at the first that cannot stand where it is.
 
 Beyond the grammar it refuses what nobody means: a key given twice in one object, nesting deeper
-than 8 levels, numbers of over 30 characters, and halves of surrogate pairs.
+than 8 levels, numbers of over 30 characters, and halves of surrogate pairs. MicroPython decodes
+some bytes that are UTF-8 to nobody else; they would leave the board again as they came.
 """
 
 _DEEPEST = 8
@@ -15,6 +16,9 @@ _DIGITS = b"0123456789"
 _HEX = b"0123456789abcdefABCDEF"
 _ESCAPES = b'"\\/bfnrt'
 _ESCAPED = b'"\\/\b\f\n\r\t'
+# What may not follow these first bytes of a character: longer than need be, half of a surrogate
+# pair, beyond the last character.
+_NEVER_BEHIND = {0xE0: (0x80, 0x9F), 0xED: (0xA0, 0xBF), 0xF0: (0x80, 0x8F), 0xF4: (0x90, 0xBF)}
 _WORDS = ((b"true", True), (b"false", False), (b"null", None))
 _END = 0  # what `peek` gives at the end; no byte 0 is right anywhere in JSON
 
@@ -63,7 +67,10 @@ class _Reader:
         for line in self.text.split(b"\n"):
             try:
                 line.decode()
+                right = _is_utf8(line)
             except UnicodeError:
+                right = False
+            if not right:
                 raise self.error("UTF-8 expected", self.at, 1)
             self.at += len(line) + 1
         self.at = 0
@@ -181,7 +188,7 @@ class _Reader:
         if 0xD800 <= code <= 0xDFFF:
             raise self.error("half of a surrogate pair: write the character itself", self.at - 1)
         self.at += 5
-        return chr(code).encode()
+        return _utf8(code)
 
     def number(self):
         start = self.at
@@ -214,3 +221,24 @@ class _Reader:
             raise self.error("a digit expected")
         while self.peek() in _DIGITS:
             self.at += 1
+
+
+def _utf8(code):
+    """The bytes of a character below 0x10000; `chr` would keep each for ever (see settings)."""
+    if code < 0x80:
+        return bytes((code,))
+    if code < 0x800:
+        return bytes((0xC0 | code >> 6, 0x80 | code & 63))
+    return bytes((0xE0 | code >> 12, 0x80 | code >> 6 & 63, 0x80 | code & 63))
+
+
+def _is_utf8(line):
+    """Whether bytes that MicroPython decodes are UTF-8 in the strict sense (RFC 3629)."""
+    for i in range(len(line) - 1):
+        byte = line[i]
+        if byte < 0xC0:
+            continue
+        lowest, highest = _NEVER_BEHIND.get(byte, (0, -1))
+        if byte < 0xC2 or byte > 0xF4 or lowest <= line[i + 1] <= highest:
+            return False
+    return True

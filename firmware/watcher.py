@@ -2,8 +2,9 @@
 
 Several times within the hardware watchdog's time-out it asks the supervisor whether every task is
 well, and feeds the watchdog only then. On its own period it asks the DeliveryWatchdog whether the
-link still delivers, and the health judges how intake and ring are doing (Q10). As long as nobody
-has set the time it asks the port's clock.
+link still delivers, and the health judges how intake and ring are doing (Q10). A link that is lost
+again and again is never down for long, so that is looked for too. As long as nobody has set the
+time it asks the port's clock.
 """
 
 import asyncio
@@ -14,6 +15,8 @@ from millpond.clock import diff
 from millpond.health import HealthJudge
 
 _PERIOD_MS = const(1000)
+_WINDOW_MS = const(60000)
+_UNSTEADY = const(3)  # losses of the link in a window
 
 
 class Watcher:
@@ -30,11 +33,14 @@ class Watcher:
         self._period_ms = min(_PERIOD_MS, hardware_ms // 4) if hardware_ms else _PERIOD_MS
         self._judges = (HealthJudge("the intake"), HealthJudge("the ring"))
         self._known = []
+        self._losses = 0  # when the window began
+        self._window_at = clock.now()
+        self._unsteady = []
         self.advice = []
 
     async def run(self, beat):
         """Watch, for ever."""
-        checked_at = self._clock.now()
+        checked_at = self._window_at = self._clock.now()
         while True:
             beat()
             now = self._clock.now()
@@ -69,7 +75,22 @@ class Watcher:
         found = intake.judge(now, self._queue)
         in_use = ring.pages - ring.pages_free()
         found += pages.weigh(now, in_use, ring.pages, ring_totals(ring))
-        self.advice = [text for _, text in found]
+        self.advice = self._judge_link(now) + [text for _, text in found]
+
+    def _judge_link(self, now):
+        """What there is to say of the losses of the link, a line or none."""
+        uplink = self._uplink
+        ms = diff(now, self._window_at)
+        lost = uplink.losses - self._losses
+        if lost >= _UNSTEADY:
+            text = "the link was lost {} times in {} s, last: {}"
+            self._unsteady = [text.format(lost, ms // 1000, uplink.reason)]
+        elif ms >= _WINDOW_MS:
+            self._unsteady = []
+        if ms >= _WINDOW_MS:
+            self._losses = uplink.losses
+            self._window_at = now
+        return self._unsteady
 
     def set_clock(self):
         """Take the time of day from the port's clock, once that has it."""

@@ -58,7 +58,7 @@ class Exchange:
     def _reply(self, topic: str, payload: bytes) -> dict | None:
         try:
             fields = json.loads(payload)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if not isinstance(fields, dict):
             return None
@@ -105,12 +105,13 @@ def command(
         subscriber = Subscriber(host, port, exchange.topics(), user, password, say=_say)
         with subscriber:
             result = exchange.run(subscriber, seconds)
+        # Its texts come from outside; dumps escapes what would end one.
+        Console().print_json(shown.clean(json.dumps(result, ensure_ascii=False)))
     except (ValueError, Failed, Refused) as error:
         _say(f"command: {error}")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         raise typer.Exit(1) from None
-    Console().print_json(json.dumps(result))
 
 
 def fields_of(op: str, key: str, value: str, save: bool) -> dict:

@@ -149,6 +149,7 @@ def test_a_message_on_another_topic_is_none_of_ours():
 HOSTILE = (
     (b"", "value expected"),
     (b"\xff\xfe\x00binary", "UTF-8"),
+    (b'{"id":"\xed\xa0\x80","op":"flush"}', "UTF-8"),
     (b"\x00" * 300, "value expected"),
     (b"[" * 380, "8 levels"),
     (b'{"id":1,"op":' + b"[" * 300, "8 levels"),

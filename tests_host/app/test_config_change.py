@@ -1,12 +1,13 @@
 """Changing one key of the configuration: by the same table, and safely in the file."""
 
+import gc
 import json
 import os
 import sys
 
-from firmware import config, run_time, settings
+from firmware import config, config_file, run_time, settings, strict_json
 from firmware.settings import Config, ConfigError, nearest
-from tests_host.kit import raises
+from tests_host.kit import MICROPYTHON, WEBASSEMBLY, raises
 
 BUILD = __file__.rpartition("tests_host/app/")[0] + "build"
 NAME = "test-change-{}.json".format(sys.implementation.name)
@@ -42,6 +43,16 @@ class InFolder:
     def text(self):
         with open(PATH) as file:
             return file.read()
+
+
+class Os:
+    """In the place of os: `rename` as given."""
+
+    remove = staticmethod(os.remove)
+    stat = staticmethod(os.stat)
+
+    def __init__(self, rename):
+        self.rename = rename
 
 
 def loaded(**sections):
@@ -158,6 +169,51 @@ def test_save_that_cannot_be_written_leaves_the_old_file_whole():
         assert json.loads(folder.text()) == FILE and kept["plant.period_ms"] == 1000
 
 
+def test_a_file_that_cannot_be_written_is_told_why():
+    for number, why in ((28, "no room is left for it"), (30, "the file system is read-only")):
+
+        def refuses(_from, _to, number=number):
+            raise OSError(number, "")
+
+        with InFolder() as folder:
+            kept = config.load(PATH)
+            config_file.os = Os(refuses)
+            try:
+                error = raises(ConfigError, kept.change, "plant.period_ms", 500, True)
+            finally:
+                config_file.os = os
+            assert error == "{}: it cannot be written ({})".format(PATH, why)
+            assert json.loads(folder.text()) == FILE and NAME + ".new" not in os.listdir(BUILD)
+
+
+def test_where_the_renaming_fails_half_way_the_new_file_is_kept():
+    def half_way(_from, to):
+        os.remove(to)
+        raise OSError(5, "")
+
+    with InFolder():
+        kept = config.load(PATH)
+        config_file.os = Os(half_way)
+        try:
+            raises(ConfigError, kept.change, "plant.period_ms", 500, True)
+        finally:
+            config_file.os = os
+        assert config.load(PATH)["plant.period_ms"] == 500
+
+
+def test_a_change_that_a_power_cut_left_between_the_two_files_is_finished():
+    with InFolder() as folder:
+        os.rename(PATH, PATH + ".new")
+        assert config.load(PATH)["batch.max_readings"] == 7
+        assert json.loads(folder.text()) == FILE and NAME + ".new" not in os.listdir(BUILD)
+        with open(PATH + ".new", "w") as file:
+            file.write('{"mqtt": {"ho')  # cut while it was written: the old file counts
+        assert config.load(PATH)["batch.max_readings"] == 7
+        config.load(PATH).change("batch.max_readings", 8, True)
+        assert config.load(PATH)["batch.max_readings"] == 8
+        assert NAME + ".new" not in os.listdir(BUILD)
+
+
 def test_the_checker_leaves_memory_after_a_change():
     kept = Config({"log.level": "info"}, ("log.level",), ())
     was_there = {}
@@ -170,6 +226,30 @@ def test_the_checker_leaves_memory_after_a_change():
             sys.modules[name] = was_there[name]
             setattr(sys.modules["firmware"], name.split(".")[1], was_there[name])
     assert settings.shown(kept["log.level"]) == '"debug"'
+
+
+def test_letters_from_outside_are_not_kept_in_memory():
+    """MicroPython keeps each character that is taken out of a str, for ever."""
+    if not MICROPYTHON or WEBASSEMBLY:
+        return
+    kept = loaded()
+
+    def hostile(first, last):
+        for n in range(first, last, 40):
+            letters = b"".join([strict_json._utf8(code) for code in range(n, n + 40)])
+            escapes = b"".join([b"\\u%04x" % code for code in range(n + 8000, n + 8040)])
+            for text in (letters, escapes):
+                value = strict_json.parse(b'"' + text + b'"')
+                raises(ConfigError, kept.change, "log.level", value)
+                raises(ConfigError, kept.change, value, 5)
+                settings.printable(value)
+            for code in range(n, n + 40):
+                settings.nearest(strict_json._utf8(code).decode(), ("log.level",))
+        gc.collect()
+        return gc.mem_alloc()
+
+    before = hostile(0x3000, 0x3028)
+    assert hostile(0x3028, 0x3028 + 4000) - before < 2000
 
 
 def test_nearest():

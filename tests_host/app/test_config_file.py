@@ -3,7 +3,7 @@
 import os
 import sys
 
-from firmware import settings
+from firmware import config, settings
 from firmware.config import load
 from firmware.settings import ConfigError
 from firmware.strict_json import parse
@@ -129,10 +129,56 @@ JSON_MISTAKES = (
 )
 
 
+class Reads:
+    """In the place of `open`: notes how much is asked for."""
+
+    asked = None
+
+    def __call__(self, path, mode):
+        self._file = open(path, mode)  # noqa: SIM115
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self._file.close()
+
+    def read(self, size):
+        self.asked = size
+        return self._file.read(size)
+
+
+def test_reading_takes_no_more_memory_than_the_file_has():
+    reads = config.open = Reads()
+    try:
+        content = b'{"mqtt": {"host": "broker"}}'
+        assert loaded(content)["mqtt.host"] == "broker"
+        assert reads.asked == len(content) + 1
+        assert "over 8192 bytes" in raises(ConfigError, loaded, bytes(100000))
+        assert reads.asked == 8193
+    finally:
+        del config.open
+
+
 def test_mistakes_in_the_json_are_named_by_line_and_column():
     for content, line, column, what in JSON_MISTAKES:
         found = load_problem(content)
         assert found == "line {}, column {}: {}".format(line, column, what), (content, found)
+
+
+def test_bytes_that_are_UTF_8_to_MicroPython_alone_are_refused():
+    for bad in (
+        b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80",
+        b"\xe0\x9f\xbf", b"\xf0\x80\x80\x80", b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80",
+        b"\xf5\x80\x80\x80", b"\xf7\xbf\xbf\xbf", b"\xc2", b"\x80", b"\xe2\x98",
+    ):  # fmt: skip
+        assert "UTF-8 expected" in raises(ValueError, parse, b'["' + bad + b'"]'), bad
+    for good in (
+        b"\xc2\x80", b"\xdf\xbf", b"\xe0\xa0\x80", b"\xec\xbf\xbf", b"\xed\x9f\xbf",
+        b"\xee\x80\x80", b"\xf0\x90\x80\x80", b"\xf4\x8f\xbf\xbf",
+    ):  # fmt: skip
+        assert parse(b'["' + good + b'"]') == [good.decode()], good
 
 
 def test_the_values_of_right_json():

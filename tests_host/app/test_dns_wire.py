@@ -37,35 +37,65 @@ def test_names_that_are_none_are_refused():
 
 
 def test_an_address_with_its_time_to_live():
-    assert read(POINTER + ADDRESS) == (0, "192.0.2.7", 60)
-    assert read(b"\x04POND\x07Example\x00" + ADDRESS) == (0, "192.0.2.7", 60)
+    assert read(POINTER + ADDRESS) == (0, ["192.0.2.7"], 60)
+    assert read(b"\x04POND\x07Example\x00" + ADDRESS) == (0, ["192.0.2.7"], 60)
 
 
-def test_the_first_of_several():
-    other = b"\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\x01\x02\x03\x04"
-    assert read(POINTER + ADDRESS, POINTER + other)[1] == "192.0.2.7"
+def test_several_addresses_with_the_shortest_time():
+    other = b"\x00\x01\x00\x01\x00\x00\x00\x07\x00\x04\x01\x02\x03\x04"
+    assert read(POINTER + ADDRESS, POINTER + other) == (0, ["192.0.2.7", "1.2.3.4"], 7)
 
 
 def test_a_chain_of_other_names_is_followed_with_its_shortest_time():
     alias = POINTER + b"\x00\x05\x00\x01\x00\x00\x00\x05\x00\x07\x04pool\xc0\x11"
     target = b"\x04pool\xc0\x11" + ADDRESS
-    assert read(alias, target) == (0, "192.0.2.7", 5)
+    assert read(alias, target) == (0, ["192.0.2.7"], 5)
+
+
+def test_an_alias_may_stand_behind_what_it_stands_for():
+    def alias(owner, name):
+        return owner + b"\x00\x05\x00\x01\x00\x00\x00\x05\x00\x07\x04" + name + b"\xc0\x11"
+
+    target = b"\x04deep\xc0\x11" + ADDRESS
+    one, two = alias(POINTER, b"pool"), alias(b"\x04pool\xc0\x11", b"deep")
+    for records in ((target, one, two), (two, target, one), (two, one, target)):
+        assert read(*records) == (0, ["192.0.2.7"], 5)
+
+
+def test_aliases_without_end_lead_nowhere():
+    there = POINTER + b"\x00\x05\x00\x01\x00\x00\x00\x05\x00\x07\x04pool\xc0\x11"
+    back = b"\x04pool\xc0\x11\x00\x05\x00\x01\x00\x00\x00\x05\x00\x02\xc0\x0c"
+    assert read(there, back) == (0, [], 0)
+
+
+def test_of_an_answer_that_was_cut_what_came_whole_counts():
+    cut = b"\x83\x80"
+    other = POINTER + ADDRESS[:-1]
+    assert read(POINTER + ADDRESS, other, flags=cut) == (0, ["192.0.2.7"], 60)
+    for records in ((), (other,), (b"\xc0",)):
+        rcode, addresses, _ = read(*records, flags=cut)
+        assert dns_wire.RCODES[rcode] == "its answer does not fit a packet" and addresses == []
+    # Some say nothing of the cut, which is then made where the packet is received.
+    whole = answer(*(40 * [POINTER + ADDRESS]))
+    assert len(whole) > 512
+    assert dns_wire.read(whole[:512], "pond.example") == (0, 30 * ["192.0.2.7"], 60)
+    assert "ends early" in refused(whole[:511])
 
 
 def test_what_belongs_to_another_name_or_kind_is_passed_over():
     foreign = b"\x04evil\xc0\x11" + ADDRESS
     ipv6 = POINTER + b"\x00\x1c\x00\x01\x00\x00\x00\x3c\x00\x10" + bytes(16)
     chaos = POINTER + b"\x00\x01\x00\x03\x00\x00\x00\x3c\x00\x04\x01\x02\x03\x04"
-    assert read(foreign, ipv6, chaos) == (0, None, 0)
-    assert read(foreign, ipv6, chaos, POINTER + ADDRESS)[1] == "192.0.2.7"
-    assert read() == (0, None, 0)
+    assert read(foreign, ipv6, chaos) == (0, [], 0)
+    assert read(foreign, ipv6, chaos, POINTER + ADDRESS)[1] == ["192.0.2.7"]
+    assert read() == (0, [], 0)
 
 
 def test_refusals_have_their_RCODE():
     for rcode in (1, 2, 3, 4, 5, 9):
-        assert read(flags=bytes((0x81, 0x80 | rcode))) == (rcode, None, 0)
+        assert read(flags=bytes((0x81, 0x80 | rcode))) == (rcode, [], 0)
     # A server that understood nothing repeats nothing.
-    assert dns_wire.read(answer(flags=b"\x81\x81", question=b"", questions=0), "a") == (1, None, 0)
+    assert dns_wire.read(answer(flags=b"\x81\x81", question=b"", questions=0), "a") == (1, [], 0)
 
 
 def test_answers_are_known_by_their_id():
@@ -110,10 +140,10 @@ def test_random_and_damaged_answers_raise_nothing_else():
             state = (state * 75 + 74) % 65537
             data[at] = state & 0xFF
         try:
-            rcode, address, ttl = dns_wire.read(bytes(data), "pond.example")
+            rcode, addresses, ttl = dns_wire.read(bytes(data), "pond.example")
         except ProtocolError:
             continue
-        assert address is None or is_number(address)
+        assert all([is_number(address) for address in addresses])
 
 
 def test_addresses_in_numbers():

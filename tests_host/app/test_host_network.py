@@ -1,7 +1,13 @@
 """HostNetwork: what the computer's own files say of names."""
 
+import os
+import sys
+
 from firmware import network_up
 from firmware.network_up import HostNetwork
+
+BUILD = __file__.rpartition("tests_host/app/")[0] + "build"
+FILE = "{}/test-hosts-{}".format(BUILD, sys.implementation.name)
 
 FILES = {
     "/etc/resolv.conf": [
@@ -36,3 +42,16 @@ def test_name_servers_and_hosts_are_those_with_IPv4_addresses():
 
 def test_files_that_are_not_there_name_nothing():
     assert network_up._lines("/no/such/file") == []
+
+
+def test_a_line_that_is_no_UTF_8_is_passed_over():
+    try:
+        os.mkdir(BUILD)
+    except OSError:
+        pass
+    with open(FILE, "wb") as file:
+        file.write(b"192.0.2.9 own\n# f\xfcr uns\n192.0.2.10 other")
+    try:
+        assert network_up._lines(FILE) == ["192.0.2.9 own", "192.0.2.10 other"]
+    finally:
+        os.remove(FILE)

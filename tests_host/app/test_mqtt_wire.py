@@ -20,6 +20,9 @@ class Heard:
     def on_pubrec(self, packet_id):
         self.calls.append(("pubrec", packet_id))
 
+    def on_pubrel(self, packet_id):
+        self.calls.append(("pubrel", packet_id))
+
     def on_pubcomp(self, packet_id):
         self.calls.append(("pubcomp", packet_id))
 
@@ -53,6 +56,8 @@ STREAM = (
     b"\x31\x06\x00\x01tabc"
     b"\x32\x07\x00\x01t\x00\x09ab"
     b"\x30\x03\x00\x01t"
+    b"\x34\x06\x00\x01t\x00\x0az"
+    b"\x62\x02\x00\x0a"
     b"\x40\x02\xff\xff"
 )
 CALLS = [
@@ -65,6 +70,8 @@ CALLS = [
     ("publish", b"t", b"abc", 0, 1, 0),
     ("publish", b"t", b"ab", 1, 0, 9),
     ("publish", b"t", b"", 0, 0, 0),
+    ("publish", b"t", b"z", 2, 0, 10),
+    ("pubrel", 10),
     ("puback", 65535),
 ]
 
@@ -216,7 +223,9 @@ def test_L4_malformed_packets_close_with_a_reason():
         (b"\x10\x00", "0x10"),
         (b"\x41\x02\x00\x01", "0x41"),
         (b"\x51\x02\x00\x01", "0x51"),
-        (b"\x62\x02\x00\x01", "0x62"),
+        (b"\x60\x02\x00\x01", "0x60"),
+        (b"\x62\x03\x00\x01\x00", "2 expected"),
+        (b"\x62\x02\x00\x00", "PUBREL with packet id 0"),
         (b"\x50\x02\x00\x00", "PUBREC with packet id 0"),
         (b"\x70\x02\x00\x00", "PUBCOMP with packet id 0"),
         (b"\x50\x03\x00\x01\x00", "2 expected"),
@@ -228,7 +237,8 @@ def test_L4_malformed_packets_close_with_a_reason():
         (b"\x20\x02\x02\x00", "flags"),
         (b"\x20\x01\x00", "2 expected"),
         (b"\x90\x02\x00\x01", "3 expected"),
-        (b"\x34\x05\x00\x01t\x00\x01", "QoS 2"),
+        (b"\x34\x05\x00\x01t\x00\x00", "packet id 0"),
+        (b"\x34\x04\x00\x01t\x00", "PUBLISH of 4 bytes"),
         (b"\x36\x05\x00\x01t\x00\x01", "QoS 3"),
         (b"\x30\x02\x00\x00", "2 bytes"),
         (b"\x30\x03\x00\x00x", "topic of 0"),
@@ -239,6 +249,18 @@ def test_L4_malformed_packets_close_with_a_reason():
     ):
         message = refused(stream)
         assert words in message, (stream, message)
+
+
+def test_L4_who_else_may_have_been_met_is_said_where_a_connection_begins():
+    for stream, words in (
+        (b"\x15\x03\x01\x00\x02\x02\x46", "begins with 0x15, as TLS does"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "begins with 0x48, as HTTP does"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "begins with 0x53, as SSH does"),
+        (b"\x20\x05\x00\x84\x02\x00\x00", "5 bytes: 2 expected; MQTT 5 has more"),
+    ):
+        assert refused(stream).endswith(words), refused(stream)
+    assert refused(b"\xd0\x00\x48").endswith("begins with 0x48")
+    assert refused(b"\x20\x01\x00").endswith("2 expected")
 
 
 def test_L4_topic_longer_than_the_buffer_is_refused():

@@ -102,31 +102,71 @@ class Naps:
 
     def __init__(self):
         self.ms = []
+        self.beats = []
 
     async def sleep_ms(self, ms):
         self.ms.append(ms)
         await Turn()
 
 
-def test_another_period_begins_now_however_long_the_old_one_was():
+def driven(drive, period_ms):
+    """Have `drive(world, step, naps)` drive the sampler's task by calls of `step`."""
     world = World()
-    world.sampler.period_ms = 3600000
-    beats = []
+    world.sampler.period_ms = period_ms
     naps = Naps()
     kept = firmware.sampler.asyncio
     firmware.sampler.asyncio = naps
+    task = world.sampler.run(lambda: naps.beats.append(world.ms))
     try:
-        task = world.sampler.run(lambda: beats.append(world.ms))
-        for _ in range(5):
-            task.send(None)
-            world.ms += 1000
-        assert world.proceeded == 1 and naps.ms == [1000] * 5 and len(beats) == 5
-        world.sampler.set_period(20)
         task.send(None)
+        drive(world, lambda: task.send(None), naps)
+    finally:
+        task.close()
+        firmware.sampler.asyncio = kept
+
+
+def test_another_period_begins_now_however_long_the_old_one_was():
+    def drive(world, step, naps):
+        for _ in range(4):
+            world.ms += 1000
+            step()
+        assert world.proceeded == 1 and naps.ms == [1000] * 5 and len(naps.beats) == 5
+        world.ms += 1000
+        world.sampler.set_period(20)
+        step()
         assert world.proceeded == 1 and naps.ms[-1] == 20
         world.ms += 20
-        task.send(None)
+        step()
         assert world.proceeded == 2 and naps.ms[-1] == 20
-        task.close()
-    finally:
-        firmware.sampler.asyncio = kept
+
+    driven(drive, 3600000)
+
+
+def test_another_period_begins_now_though_the_old_one_ends_at_once():
+    def drive(world, step, naps):
+        world.ms += 400
+        world.sampler.set_period(3000)
+        world.ms += 600
+        reads = []
+        while world.ms < 10000:
+            before = world.proceeded
+            step()
+            if world.proceeded > before:
+                reads.append(world.ms)
+            world.ms += naps.ms[-1]
+        assert reads == [3400, 6400, 9400]
+
+    driven(drive, 1000)
+
+
+def test_what_the_nap_before_a_shorter_period_has_taken_is_not_made_up_for():
+    def drive(world, step, naps):
+        world.ms += 20
+        world.sampler.set_period(10)
+        world.ms += 980
+        for n in range(1, 6):
+            step()
+            assert world.proceeded == 1 + n and naps.ms[-1] == 10
+            world.ms += 10
+
+    driven(drive, 1000)

@@ -17,7 +17,8 @@ class World:
         self.feeds = 0
         self.bad = []
         self.up = True
-        self.delivered = self.connects = 0
+        self.delivered = self.connects = self.losses = 0
+        self.reason = "the broker closed the connection"
         self.given_up = []
         self.unix = None
         self.queue = MessageQueue(10)
@@ -129,3 +130,22 @@ def test_the_time_is_taken_once_it_is_there():
     world.unix = 1800000000
     world.watcher.set_clock()
     assert world.clock.unix() == 1767225600
+
+
+def test_Q10_a_link_that_is_lost_again_and_again_is_told_until_it_holds():
+    world = World()
+    for _ in range(2):
+        world.losses += 1
+        world.look(30)
+        assert world.watcher.advice == []
+    world.look(1)
+    world.losses += 3
+    world.look(5)
+    text = "the link was lost 3 times in {} s, last: the broker closed the connection"
+    assert world.watcher.advice == [text.format(6)]
+    world.look(54)
+    assert world.watcher.advice == [text.format(60)]
+    world.look(59)
+    assert world.watcher.advice != []
+    world.look(5)
+    assert world.watcher.advice == []

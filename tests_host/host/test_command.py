@@ -76,6 +76,7 @@ def test_set_is_sent_and_its_reply_printed(broker):
 def test_only_the_reply_with_its_id_counts(broker):
     def answer(fields):
         yield b"\xff no JSON"
+        yield b"[" * 100000
         yield "[1]"
         yield json.dumps({"id": 7, "ok": True, "result": "another's"})
         yield from done("ours")(fields)
@@ -83,6 +84,13 @@ def test_only_the_reply_with_its_id_counts(broker):
     with device(broker, "mill", answer):
         out = run(broker.port, "mill", "flush")
     assert out.returncode == 0 and json.loads(out.stdout) == "ours"
+
+
+def test_what_is_in_a_result_does_nothing_to_the_terminal(broker):
+    with device(broker, "mill", done("21 \u00b0C \x1b[2J \x9b2J \ud800 \u202e")):
+        out = run(broker.port, "mill", "status")
+    assert out.returncode == 0, out.stderr
+    assert out.stdout == '"21 \u00b0C \\u001b[2J ?2J ? ?"\n'
 
 
 def test_a_refusal_is_printed_with_its_reason_and_nothing_for_the_terminal(broker):

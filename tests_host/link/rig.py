@@ -220,7 +220,13 @@ class Rig:
         limit_ms = 800 * self.o["connect_timeout_s"]
         known = {"known.test": "127.0.0.1"}
         resolver = Resolver(
-            lambda: servers, self.clock, self.log, random.getrandbits, limit_ms, lambda: known
+            lambda: servers,
+            self.clock,
+            self.log,
+            random.getrandbits,
+            limit_ms,
+            lambda: known,
+            lambda: self.uplink.connects,
         )
         return resolver.resolve
 

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 
 import pytest
 from dnslib import CNAME, QTYPE, RCODE, RR, A, DNSRecord
@@ -47,9 +48,10 @@ class NameServer:
                     self._sock.sendto(packet, who)
 
 
-def address(query, where=HOST, ttl=60):
+def address(query, *where, ttl=60):
     reply = query.reply()
-    reply.add_answer(RR(query.q.qname, QTYPE.A, rdata=A(where), ttl=ttl))
+    for one in where or (HOST,):
+        reply.add_answer(RR(query.q.qname, QTYPE.A, rdata=A(one), ttl=ttl))
     return reply
 
 
@@ -68,6 +70,12 @@ def refusing(rcode):
         return [reply.pack()]
 
     return play
+
+
+def cut(query):
+    reply = query.reply()
+    reply.header.tc = 1
+    return [reply.pack()]
 
 
 def dead():
@@ -91,7 +99,9 @@ def test_a_name_is_looked_up_and_messages_go(broker, judge):
         assert server.asked == [NAME + "."]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "known.test", "Known.TEST"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "localhost.", "known.test", "Known.TEST", "known.test."]
+)
 def test_what_needs_no_asking_is_not_asked_for(host, broker):
     with NameServer(right) as server, looking(broker.port, server.name, host=host) as rig:
         rig.up()
@@ -138,9 +148,24 @@ def test_mp_18797_a_name_server_that_never_answers_stalls_nothing(broker):
             lambda query: [address(query).pack()[:-3]],
             "name server {} answers nonsense: an answer that ends early",
         ),
+        (cut, "name server {} does not look pond.test up: its answer does not fit a packet"),
+        (
+            lambda query: [address(query, "0.0.0.0").pack()],
+            "name server {} blocks pond.test: it gives 0.0.0.0",
+        ),
         (lambda query: [b"nonsense"], "name server {} does not answer (ETIMEDOUT)"),
     ],
-    ids=["NXDOMAIN", "SERVFAIL", "REFUSED", "no-address", "junk-behind", "cut", "no-DNS"],
+    ids=[
+        "NXDOMAIN",
+        "SERVFAIL",
+        "REFUSED",
+        "no-address",
+        "junk-behind",
+        "cut",
+        "truncated",
+        "nowhere",
+        "no-DNS",
+    ],
 )
 def test_what_a_name_server_says_instead_is_in_words(play, words, broker):
     with NameServer(play) as server, looking(broker.port, server.name) as rig:
@@ -178,8 +203,9 @@ def test_without_a_name_server_the_words_say_what_to_do(broker):
         assert rig.down(1) == "no name server known to look pond.test up: set network.dns"
     with looking(broker.port, "0.0.0.0") as rig:
         assert "no name server known" in rig.down(1)
-    with looking(broker.port, dead(), host="pond.local") as rig:
-        assert rig.down(1) == "pond.local is no name for a name server: use the address"
+    for host in ("pond.local", "Pond.local."):
+        with looking(broker.port, dead(), host=host) as rig:
+            assert rig.down(1) == "pond.local is no name for a name server: use the address"
 
 
 def test_an_answer_holds_as_long_as_it_says_and_is_asked_for_again_then(broker):
@@ -209,6 +235,59 @@ def test_the_last_address_serves_when_no_name_server_helps(broker):
         rig.order("put")
         rig.delivered(1)
         assert rig.lines("does not answer (ETIMEDOUT); trying its last address, 127.0.0.1")
+
+
+def test_of_several_addresses_a_dead_one_gives_way_and_the_one_that_serves_is_kept(broker):
+    def several(query):
+        turn[0] += 1
+        return [
+            address(query, *(["127.0.0.2", HOST] if turn[0] % 2 else [HOST, "127.0.0.2"])).pack()
+        ]
+
+    turn = [0]
+    with (
+        NameServer(several) as server,
+        looking(broker.port, server.name, connect_timeout_s=10) as rig,
+    ):
+        rig.up()
+        assert rig.stats()["attempts"] == 2
+        for n in range(2, 6):
+            for _ in range(4):
+                rig.order("advance", ms=19000)
+            rig.order("give_up")
+            rig.up(n)
+        assert rig.stats()["attempts"] == 6
+        assert len(server.asked) == 5
+
+
+def test_a_slow_name_server_has_most_of_the_time_in_the_second_round(broker):
+    def slow(query):
+        turn[0] += 1
+        if turn[0] % 2:
+            return []
+        time.sleep(1.3)  # of 1.6 s in that round, and of 1.2 s were the two alike
+        return right(query)
+
+    turn = [0]
+    with (
+        NameServer(slow) as server,
+        looking(broker.port, server.name, connect_timeout_s=3) as rig,
+    ):
+        rig.up()
+
+
+def test_strays_by_the_hundred_do_not_hide_the_answer(broker):
+    def flood(query):
+        stray = address(query)
+        stray.header.id ^= 1
+        return [stray.pack()] * 240 + right(query)
+
+    with (
+        NameServer(flood) as server,
+        looking(broker.port, server.name, connect_timeout_s=10) as rig,
+    ):
+        rig.up()
+        assert len(server.asked) == 1
 
 
 def test_L10_looking_up_leaves_no_socket_behind(broker):

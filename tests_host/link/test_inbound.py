@@ -1,9 +1,12 @@
 """What comes from the broker: given to the callback, acknowledged, and never too much to bear."""
 
+import threading
+
+import paho.mqtt.client as mqtt
 import pytest
 
 from tests_host.link import wire
-from tests_host.link.harness import Rig
+from tests_host.link.harness import WAIT_S, Rig
 
 
 @pytest.fixture
@@ -29,6 +32,33 @@ def test_inbound_QoS_0_needs_no_acknowledgement(broker, judge, rig):
     rig.wait(lambda: len(rig.inbound()) == 2, "two messages")
     wire.wait_count(broker, "PUBACK", 1)
     assert wire.count(broker, "PUBACK") == 1
+
+
+def leave_a_session(broker, name, topic):
+    """As the client `name`, subscribe at QoS 2, and leave the broker with that session."""
+    subscribed = threading.Event()
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=name, clean_session=False)
+    client.on_connect = lambda *_: client.subscribe(topic, 2)
+    client.on_subscribe = lambda *_: subscribed.set()
+    client.connect("127.0.0.1", broker.port)
+    client.loop_start()
+    assert subscribed.wait(WAIT_S)
+    client.disconnect()
+    client.loop_stop()
+
+
+def test_L4_what_a_session_holds_at_QoS_2_for_another_client_of_our_name_is_taken(broker, judge):
+    leave_a_session(broker, "rig", "other/#")
+    for n in range(3):
+        judge.publish("other/a", b"%d" % n, qos=2)
+    with Rig(broker.port) as rig:
+        assert rig.up() is True
+        rig.wait(lambda: len(rig.inbound()) == 3, "what the session held")
+        assert rig.inbound() == [("other/a", str(n), 1) for n in range(3)]
+        wire.wait_count(broker, "PUBCOMP", 3)
+        assert (wire.count(broker, "PUBREC"), wire.count(broker, "PUBACK")) == (3, 0)
+        rig.order("put", n=3)
+        assert rig.delivered(3)["connects"] == 1
 
 
 def test_mongoose_1827_inbound_empty_payload(judge, rig):

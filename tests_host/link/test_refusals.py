@@ -38,7 +38,7 @@ CODES = {
 
 NONSENSE = {
     "HTTP": (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", BROKEN + "packet begins"),
-    "TLS alert": (b"\x15\x03\x01\x00\x02\x02\x46", BROKEN + "packet begins with 0x15"),
+    "TLS alert": (b"\x15\x03\x01\x00\x02\x02\x46", BROKEN + "packet begins with 0x15, as TLS does"),
     "SSH": (b"SSH-2.0-OpenSSH_9.2\r\n", BROKEN + "packet begins with 0x53"),
     "zeros": (bytes(64), BROKEN + "packet begins with 0x00"),
     "CONNACK of one byte": (b"\x20\x01\x00", BROKEN + "packet 0x20 of 1 bytes"),
@@ -55,7 +55,7 @@ NONSENSE = {
     "PUBLISH cut off": (CONNACK_NEW + b"\x30\x7f\x00\x03abc", CLOSED),
     "PUBACK with id 0": (CONNACK_NEW + b"\x40\x02\x00\x00", BROKEN + "PUBACK with packet id 0"),
     "QoS 3": (CONNACK_NEW + b"\x36\x05\x00\x01t\x00\x01", BROKEN + "PUBLISH with QoS 3"),
-    "QoS 2": (CONNACK_NEW + b"\x34\x05\x00\x01t\x00\x01", BROKEN + "PUBLISH with QoS 2"),
+    "PUBREL first": (b"\x62\x02\x00\x01", BROKEN + "PUBREL before CONNACK"),
     "SUBACK of QoS 3": (CONNACK_NEW + b"\x90\x03\x00\x01\x03", BROKEN + "SUBACK with code 0x03"),
     "topic past the end": (CONNACK_NEW + b"\x30\x03\x00\x09t", BROKEN + "PUBLISH with a topic"),
     "a client's packet": (CONNACK_NEW + b"\x82\x06\x00\x01\x00\x01t\x00", BROKEN + "packet begins"),
