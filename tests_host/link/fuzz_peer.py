@@ -16,6 +16,7 @@ from umqtt.simple import MQTTException
 from firmware.backoff import Backoff
 from firmware.dial import Unreachable
 from firmware.link import GREETING, UP, Link
+from firmware.opening import Opening
 from firmware.uplink import Uplink
 from millpond.clock import Clock
 from millpond.message import ProtocolError, TopicTable, make_tag
@@ -124,8 +125,9 @@ class Bench:
         self.ring = PagedRing(4096, 1024, 4)
         self.sender = Sender(self.ring, topics)
         self.link = Link("fuzz", "host", largest=1024, receive=KEPT)
+        opening = Opening(self.link, self.sender, clock, Silent())
         self.uplink = Uplink(
-            self.link, self.sender, self.ring, clock, Backoff(1, 1, lambda n: 0), Silent()
+            self.link, self.sender, self.ring, clock, Backoff(1, 1, lambda n: 0), Silent(), opening
         )
         self.heard = 0
         self.link.on_message = self.hear

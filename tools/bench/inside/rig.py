@@ -8,6 +8,7 @@ import time
 from firmware.backoff import Backoff
 from firmware.link import UP, Link
 from firmware.log import Log
+from firmware.opening import Opening
 from firmware.uplink import Uplink
 from millpond.batch import F7Writer
 from millpond.clock import Clock
@@ -50,13 +51,15 @@ class Line:
             self.ring, topics, on_delivered=self._delivered, prepare=self.packer.prepare
         )
         self.link = Link(client_id, host, port or broker, keepalive=0, **link)
+        log = Log(log_level, clock)
         self.uplink = Uplink(
             self.link,
             self.sender,
             self.ring,
             clock,
             Backoff(10, 100, random.getrandbits),
-            Log(log_level, clock),
+            log,
+            Opening(self.link, self.sender, clock, log),
             clean_session=True,
         )
         self._left = 0
