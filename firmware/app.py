@@ -17,6 +17,7 @@ import time
 from micropython import const
 
 from firmware import report
+from firmware.address import listed
 from firmware.backoff import Backoff
 from firmware.hardware_watchdog import HardwareWatchdog
 from firmware.link import Link
@@ -205,7 +206,7 @@ class App:
 
     def _make_resolver(self):
         c = self.config
-        named = c["network.dns"].replace(",", " ").split()
+        named = listed(c["network.dns"])
         return Resolver(
             (lambda: named) if named else self.network.name_servers,
             self.clock,

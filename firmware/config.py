@@ -17,7 +17,8 @@ A board loads through `settings.load`, which takes this module out of memory aga
 from errno import ENOENT
 
 from firmware import strict_json
-from firmware.settings import Config, ConfigError, is_number, is_secret, shown
+from firmware.address import is_server, listed
+from firmware.settings import Config, ConfigError, is_secret, shown
 
 INT = "int"
 TEXT = "text"
@@ -247,9 +248,8 @@ def _check_together(values, problems):
     for key, needed in _NEEDS:
         if key in values and needed in values and values[key] and not values[needed]:
             problems.append("{}: of no use without {}".format(key, needed))
-    for server in values.get("network.dns", "").replace(",", " ").split():
-        address, _, port = server.partition(":")
-        if not is_number(address) or (port and not 0 < _whole(port) < 65536):
+    for server in listed(values.get("network.dns", "")):
+        if not is_server(server):
             problems.append("network.dns {}: an address such as 192.0.2.53 expected".format(server))
     if values.get("mqtt.tls") and values.get("mqtt.tls_verify") and not values.get("mqtt.ca_file"):
         problems.append(
@@ -263,10 +263,6 @@ def _check_together(values, problems):
                 "the largest reading that intake.slot_bytes allows, as " + values["batch.encoding"]
             )
             problems.append(_too_small("ring.page_bytes", values["ring.page_bytes"], least, why))
-
-
-def _whole(text):
-    return int(text) if text.isdigit() else 0
 
 
 def _too_small(key, value, least, why):

@@ -26,14 +26,11 @@ import errno
 from time import ticks_diff, ticks_us
 
 from micropython import const
-from umqtt.simple import MQTTClient, MQTTException
+from umqtt.simple import MQTTClient
 
 from firmware import dial
-from firmware.mqtt_wire import (
-    HEAD_MAX,
-    Inbound,
-    Outbound,
-)
+from firmware.failures import refused
+from firmware.mqtt_wire import HEAD_MAX, Inbound, Outbound
 from millpond.clock import add, diff
 from millpond.message import ProtocolError
 
@@ -51,17 +48,6 @@ _PATIENCE_US = const(200)  # and how long for nothing
 _REST = const(15)  # wake-ups that read once after that was in vain
 _LEAVE_TRIES = const(50)
 
-# CONNACK return codes (MQTT 3.1.1, table 3.1).
-REFUSALS = {
-    1: "protocol version refused",
-    2: "client identifier refused",
-    3: "server unavailable",
-    4: "bad user name or password",
-    5: "not authorized",
-}
-# What trying again cannot mend.
-PERMANENT = (1, 2, 4, 5)
-
 _WAITS = {
     RESOLVING: "address of the broker not found within {} s",
     CONNECTING: "TCP connection not made within {} s",
@@ -70,21 +56,17 @@ _WAITS = {
 }
 
 
-def refusal(code):
-    """A CONNACK return code in words."""
-    return "broker refused the connection: {}".format(REFUSALS.get(code, "code {}".format(code)))
-
-
 class Link(MQTTClient):
     """An MQTT 3.1.1 client on a non-blocking socket; one connection at a time.
 
-    Arguments as for umqtt.simple's MQTTClient, and: `largest` is the largest topic plus payload
-    in bytes that will be published, `receive` the largest inbound body kept, `connect_timeout_s`
-    the limit for each step of connecting. `resolve(host, port)` is a coroutine function that gives
-    the broker's address (`firmware.dial`). `tls`, a `firmware.tls.Tls`, makes the connection a TLS
-    one. `set_callback(f)` sets umqtt's `f(topic, msg)` for inbound messages; whoever owns the link
-    replaces `on_acknowledged`, `on_received`, `on_completed`, `on_pong`, `on_subscribed`,
-    `on_flushed` and, to know more of an inbound message than umqtt tells, `on_message`.
+    Arguments as for umqtt.simple's MQTTClient, and: `resolve(host, port)` is a coroutine function
+    that gives the broker's address as `firmware.dial` takes it, `largest` the largest topic plus
+    payload in bytes that will be published, `receive` the largest inbound body kept,
+    `connect_timeout_s` the limit for each step of connecting. `tls`, a `firmware.tls.Tls`, makes
+    the connection a TLS one. `set_callback(f)` sets umqtt's `f(topic, msg)` for inbound messages;
+    whoever owns the link replaces `on_acknowledged`, `on_received`, `on_completed`, `on_pong`,
+    `on_subscribed`, `on_flushed` and, to know more of an inbound message than umqtt tells,
+    `on_message`.
     """
 
     def __init__(
@@ -95,10 +77,11 @@ class Link(MQTTClient):
         user=None,
         password=None,
         keepalive=60,
+        *,
+        resolve,
         largest=4096,
         receive=1024,
         connect_timeout_s=10,
-        resolve=dial.resolve,
         tls=None,
     ):
         super().__init__(client_id, server, port, user, password, keepalive)
@@ -129,9 +112,7 @@ class Link(MQTTClient):
     async def connect(self, clean_session=True):
         """Connect to the broker; True when it has kept our session (L7).
 
-        OSError when the network fails, MQTTException(code) when the broker refuses, ProtocolError
-        when it speaks nonsense, Unreachable or Hopeless with a reason in words. The caller must
-        `close` the link on any of them.
+        One of `firmware.failures` says why not; the caller must `close` the link on any of them.
         """
         self.close()
         self._inbound.reset()
@@ -153,7 +134,7 @@ class Link(MQTTClient):
             await self.wait_msg()
         session_present, code = self._connack
         if code:
-            raise MQTTException(code)
+            raise refused(code)
         return session_present
 
     def _enter(self, state):

@@ -17,11 +17,11 @@ import socket
 from micropython import const
 
 from firmware import dns_wire
-from firmware.dial import Unreachable
-from firmware.settings import is_number
+from firmware.address import is_number, split
+from firmware.dial import sockaddr
+from firmware.failures import Unreachable
 from millpond.message import ProtocolError
 
-_PORT = const(53)
 _STEP_MS = const(10)
 _ROUNDS = const(2)
 _TRY_MS = const(2000)
@@ -105,7 +105,7 @@ class Resolver:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
-            sock.connect(sockaddr(*_split(server)))
+            sock.connect(sockaddr(*split(server)))
             sock.send(packet)
             for _ in range(max(1, try_ms // _STEP_MS)):
                 await asyncio.sleep_ms(_STEP_MS)
@@ -134,13 +134,3 @@ def _refusal(server, host, rcode):
         return "{} has no IPv4 address, says name server {}".format(host, server)
     why = dns_wire.RCODES.get(rcode, "RCODE {}".format(rcode))
     return "name server {} does not look {} up: {}".format(server, host, why)
-
-
-def sockaddr(address, port):
-    """What `socket.connect` takes for an address in numbers; that asks no name server."""
-    return socket.getaddrinfo(address, port, 0, socket.SOCK_STREAM)[0][-1]
-
-
-def _split(server):
-    address, _, port = server.partition(":")
-    return address, int(port) if port else _PORT

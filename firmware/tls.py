@@ -20,7 +20,7 @@ import ssl
 
 from micropython import const
 
-from firmware.dial import Hopeless, Unreachable
+from firmware.failures import Hopeless, Unreachable
 from firmware.settings import ConfigError
 from firmware.tls_files import belong_together, ders
 from firmware.tls_words import distrusted, failed, refused

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import socket
 
+from firmware.dial import sockaddr
 from firmware.link import CLOSED, UP, Link
 from tests_host.kit import raises
 
@@ -29,10 +30,14 @@ class Out:
 
 def up_link(**options):
     """A Link that is up, and the stand-in that it writes to."""
-    link = Link("rig", "host", **options)
+    link = Link("rig", "host", resolve=resolve, **options)
     link.state = UP
     link.sock = out = Out()
     return link, out.writes
+
+
+async def resolve(host, port):
+    return sockaddr(host, port)
 
 
 class Server:
@@ -87,7 +92,7 @@ def with_server(case):
 
     async def run():
         server = await Server().start()
-        link = Link("rig", "127.0.0.1", server.port)
+        link = Link("rig", "127.0.0.1", server.port, resolve=resolve)
         try:
             await asyncio.wait_for_ms(case(server, link), WAIT_MS)
         finally:
@@ -116,7 +121,7 @@ def case_L2_each_packet_is_one_write():
 
 
 def case_a_link_that_is_not_up_takes_nothing():
-    link = Link("rig", "host")
+    link = Link("rig", "host", resolve=resolve)
     for call in (
         lambda: link.publish(b"t", b""),
         lambda: link.subscribe(b"t"),
@@ -334,7 +339,7 @@ def case_L10_a_connect_that_fails_leaves_no_socket():
 
     async def case():
         listener = socket.socket()
-        link = Link("rig", "127.0.0.1", 1)
+        link = Link("rig", "127.0.0.1", 1, resolve=resolve)
         for _ in range(3):
             try:
                 await link.connect()
