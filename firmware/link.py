@@ -13,7 +13,7 @@ handshake goes before it (`firmware.tls`).
 Out: a packet is laid whole into one buffer and leaves with one write (L2). What the socket does
 not take at once is finished by a small task of its own, continuing where it stopped.
 
-In: `wait_msg` reads what has come and feeds it to mqtt_wire.Inbound, which calls `on_puback` and
+In: `wait_msg` reads what has come and feeds it to mqtt_in.Inbound, which calls `on_puback` and
 the like.
 
 Every wait has a deadline (L3), but no timer of its own: `overdue(now)`, called a few times a
@@ -30,7 +30,8 @@ from umqtt.simple import MQTTClient
 
 from firmware import dial
 from firmware.failures import refused
-from firmware.mqtt_wire import HEAD_MAX, Inbound, Outbound
+from firmware.mqtt_in import Inbound
+from firmware.mqtt_out import HEAD_MAX, Outbound
 from millpond.clock import add, diff
 from millpond.message import ProtocolError
 
@@ -145,18 +146,12 @@ class Link(MQTTClient):
         return dial.new_socket()
 
     def _greet(self, clean_session):
-        flags = clean_session << 1
-        strings = []
+        will = None
         if self.lw_topic:
-            flags |= 4 | self.lw_qos << 3 | bool(self.lw_retain) << 5
-            strings += [_utf8(self.lw_topic), _utf8(self.lw_msg)]
-        if self.user:
-            flags |= 0x80
-            strings.append(_utf8(self.user))
-            if self.pswd is not None:
-                flags |= 0x40
-                strings.append(_utf8(self.pswd))
-        if not self._out.connect(_utf8(self.client_id), flags, self.keepalive, strings):
+            will = (_utf8(self.lw_topic), _utf8(self.lw_msg), self.lw_qos, self.lw_retain)
+        user, password = _utf8(self.user or None), _utf8(self.pswd)
+        client_id = _utf8(self.client_id)
+        if not self._out.connect(client_id, self.keepalive, clean_session, will, user, password):
             size = len(self._out.buffer)
             raise ValueError("client id, will, user and password: {} bytes at most".format(size))
 
@@ -197,6 +192,7 @@ class Link(MQTTClient):
 
         None, and nothing is sent, when the message can never fit the buffer.
         """
+        # `_when_up` and `_sent`, without the calls.
         if self.state != UP:
             raise OSError(errno.ENOTCONN)
         if not self._out.publish(topic, payload, flags, packet_id):
@@ -206,31 +202,23 @@ class Link(MQTTClient):
         return self._flush()
 
     def release(self, packet_id):
-        """Send a PUBREL, the second step of QoS 2 (S6); as `send` otherwise."""
-        if self.state != UP:
-            raise OSError(errno.ENOTCONN)
-        if not self._out.release(packet_id):
-            raise OSError(errno.ENOBUFS)
-        return self._flush()
+        """Send a PUBREL, the second step of QoS 2 (S6); as `publish` otherwise."""
+        return self._sent(self._when_up().release(packet_id))
 
     def subscribe(self, topic, qos=0, packet_id=1):
         """Send a SUBSCRIBE for one topic filter; the answer comes to `on_subscribed`."""
-        if self.state != UP:
-            raise OSError(errno.ENOTCONN)
-        if not self._out.subscribe(_utf8(topic), packet_id, qos):
-            raise OSError(errno.ENOBUFS)
-        return self._flush()
+        return self._sent(self._when_up().subscribe(_utf8(topic), packet_id, qos))
 
     def ping(self):
         """Send a PINGREQ."""
         self.pings += 1
-        return self._send_control(0xC0, b"")
+        return self._sent(self._when_up().ping())
 
     async def disconnect(self):
         """Take leave of the broker, so that it keeps the last will to itself, and close."""
         if self.state == UP:
             try:
-                self._send_control(0xE0, b"")
+                self._sent(self._when_up().disconnect())
                 for _ in range(_LEAVE_TRIES):
                     if not self._out.end:
                         break
@@ -239,10 +227,15 @@ class Link(MQTTClient):
                 pass
         self.close()
 
-    def _send_control(self, first, body):
+    def _when_up(self):
+        """Where packets are laid."""
         if self.state != UP:
             raise OSError(errno.ENOTCONN)
-        if not self._out.control(first, body):
+        return self._out
+
+    def _sent(self, is_laid):
+        """Send what has been laid, if there was room."""
+        if not is_laid:
             raise OSError(errno.ENOBUFS)
         return self._flush()
 
@@ -326,6 +319,8 @@ class Link(MQTTClient):
         self._inbound.feed(self._rx, n)
         return True
 
+    # -- what Inbound calls ----------------------------------------------------------------------
+
     def on_connack(self, session_present, code):
         if self.state != GREETING or self._connack is not None:
             raise ProtocolError("CONNACK out of order")
@@ -337,7 +332,7 @@ class Link(MQTTClient):
             self.state = UP
 
     def on_puback(self, packet_id):
-        if self.state != UP:
+        if self.state != UP:  # looked at here already, for it comes once a message
             self._require_up("PUBACK")
         self.on_acknowledged(packet_id)
 
@@ -365,35 +360,37 @@ class Link(MQTTClient):
         else:
             self.on_message(topic, payload, retained, self._inbound.dup)
         if qos:
-            self._send_control(0x40, bytes((packet_id >> 8, packet_id & 0xFF)))
-
-    def on_message(self, topic, payload, retained, dup):
-        """Called for each message that came whole; topic and payload are views that hold only
-        during the call. Meant to be replaced; this one calls umqtt's callback, with copies."""
-        if self.cb:
-            self.cb(bytes(topic), bytes(payload))
-
-    def on_acknowledged(self, packet_id):
-        """Called for each PUBACK. Meant to be replaced."""
-
-    def on_received(self, packet_id):
-        """Called for each PUBREC. Meant to be replaced."""
-
-    def on_completed(self, packet_id):
-        """Called for each PUBCOMP. Meant to be replaced."""
-
-    def on_pong(self):
-        """Called for each PINGRESP. Meant to be replaced."""
-
-    def on_subscribed(self, packet_id, code):
-        """Called for each SUBACK: the QoS granted, or 0x80 for a refusal. Meant to be replaced."""
-
-    def on_flushed(self):
-        """Called when bytes that had to wait have all left. Meant to be replaced."""
+            self._sent(self._when_up().acknowledge(packet_id))
 
     def _require_up(self, what):
         if self.state != UP:
             raise ProtocolError("{} before CONNACK".format(what))
+
+    # -- what the owner replaces -----------------------------------------------------------------
+
+    def on_message(self, topic, payload, retained, dup):
+        """Called for each message that came whole; topic and payload are views that hold only
+        during the call. This one calls umqtt's callback, with copies."""
+        if self.cb:
+            self.cb(bytes(topic), bytes(payload))
+
+    def on_acknowledged(self, packet_id):
+        """Called for each PUBACK."""
+
+    def on_received(self, packet_id):
+        """Called for each PUBREC."""
+
+    def on_completed(self, packet_id):
+        """Called for each PUBCOMP."""
+
+    def on_pong(self):
+        """Called for each PINGRESP."""
+
+    def on_subscribed(self, packet_id, code):
+        """Called for each SUBACK: the QoS granted, or 0x80 for a refusal."""
+
+    def on_flushed(self):
+        """Called when bytes that had to wait have all left."""
 
     # -- time and end ----------------------------------------------------------------------------
 

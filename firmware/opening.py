@@ -14,9 +14,9 @@ fault, and the message has not left at all.
 
 from micropython import const
 
+from firmware.mqtt_in import SUBSCRIPTION_REFUSED
 from millpond.clock import diff
 
-_SUBSCRIPTION_REFUSED = const(0x80)
 _PATTERN = const(3)
 
 
@@ -126,7 +126,7 @@ class Opening:
         topic = self._asked.pop(packet_id, None)
         if topic is None:
             return
-        if code == _SUBSCRIPTION_REFUSED:
+        if code == SUBSCRIPTION_REFUSED:
             self.refused.add(topic)
             self._log.error("subscription to {} refused".format(topic))
         else:
