@@ -30,6 +30,7 @@ from umqtt.simple import MQTTClient
 
 from firmware import dial
 from firmware.failures import refused
+from firmware.keepalive import PING, Keepalive
 from firmware.mqtt_in import Inbound
 from firmware.mqtt_out import HEAD_MAX, Outbound
 from millpond.clock import add, diff
@@ -43,7 +44,6 @@ GREETING = const(4)
 UP = const(5)
 
 _CONTROL_ROOM = const(256)  # for PUBACKs and pings beside the largest PUBLISH
-_MIN_PING_MS = const(1000)
 _TURN_US = const(2000)  # how long one turn of the event loop may go on reading
 _PATIENCE_US = const(200)  # and how long for nothing
 _REST = const(15)  # wake-ups that read once after that was in vain
@@ -92,11 +92,8 @@ class Link(MQTTClient):
         self._resolve = resolve
         self._tls = tls
         self._deadline = None
-        self._half_ms = keepalive * 500
-        self._ping_limit_ms = max(self._half_ms, _MIN_PING_MS)
-        self._heard_at = self.spoke_at = 0
-        self._heard = self._spoke = self._talking = False
-        self._ping_sent_at = None
+        self._silence = Keepalive(keepalive)
+        self._talking = False
         self.largest = largest
         self._out = Outbound(largest + HEAD_MAX + _CONTROL_ROOM)
         self._rx = bytearray(256)
@@ -117,8 +114,8 @@ class Link(MQTTClient):
         """
         self.close()
         self._inbound.reset()
+        self._silence.reset()
         self._connack = None
-        self._ping_sent_at = None
         self._enter(RESOLVING)
         self.address = await self._resolve(self.server, self.port)
         self._enter(CONNECTING)
@@ -251,7 +248,7 @@ class Link(MQTTClient):
         out = self._out
         written = self.sock.write(out.buffer, out.at, out.end - out.at)
         if written:
-            self._spoke = self._talking = True
+            self._silence.spoke = self._talking = True
             out.at += written
         if out.at < out.end:
             return False
@@ -315,7 +312,7 @@ class Link(MQTTClient):
             return False
         if n == 0:
             raise OSError(errno.ECONNRESET)
-        self._heard = True
+        self._silence.heard = True
         self._inbound.feed(self._rx, n)
         return True
 
@@ -350,7 +347,7 @@ class Link(MQTTClient):
 
     def on_pingresp(self):
         self._require_up("PINGRESP")
-        self._ping_sent_at = None
+        self._silence.ponged()
         self.on_pong()
 
     def on_publish(self, topic, payload, qos, retained, packet_id):
@@ -399,29 +396,26 @@ class Link(MQTTClient):
 
         Sends a ping when one is due. Call it a few times a second while the link is not CLOSED.
         """
-        if self._heard:
-            self._heard = False
-            self._heard_at = now
-        if self._spoke:
-            self._spoke = False
-            self.spoke_at = now
         if self.state != UP:
-            if self._deadline is None:
-                self._deadline = add(now, 1000 * self._timeout_s)
-            elif diff(now, self._deadline) >= 0:
-                return _WAITS[self.state].format(self._timeout_s)
-            return None
-        if not self._half_ms:
-            return None
-        if self._ping_sent_at is not None:
-            if diff(now, self._ping_sent_at) >= self._ping_limit_ms:
-                return "no answer to a ping within {:g} s".format(self._ping_limit_ms / 1000)
-        elif (
-            diff(now, self._heard_at) >= self._half_ms or diff(now, self.spoke_at) >= self._half_ms
-        ):
-            self._ping_sent_at = now
-            self.ping()
+            self._silence.note(now)
+            return self._late(now)
+        due = self._silence.look(now)
+        if due != PING:
+            return due
+        self.ping()
         return None
+
+    def _late(self, now):
+        """Why a step of connecting has taken too long, or None. It begins when first seen."""
+        if self._deadline is None:
+            self._deadline = add(now, 1000 * self._timeout_s)
+        elif diff(now, self._deadline) >= 0:
+            return _WAITS[self.state].format(self._timeout_s)
+        return None
+
+    def has_spoken(self, now):
+        """Whether bytes have left between the `overdue` at `now` and the one before it."""
+        return self._silence.spoke_at == now
 
     def close(self):
         """Close the socket, on whatever path the link ended (L10)."""

@@ -279,7 +279,7 @@ class Uplink:
         now = self._clock.now()
         try:
             reason = self._link.overdue(now)
-            if self._link.spoke_at == now:
+            if self._link.has_spoken(now):
                 self._sender.progress(now)
         except OSError as error:
             reason = in_words(error, self.where)
