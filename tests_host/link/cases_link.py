@@ -124,6 +124,8 @@ def case_a_link_that_is_not_up_takes_nothing():
     link = Link("rig", "host", resolve=resolve)
     for call in (
         lambda: link.publish(b"t", b""),
+        lambda: link.send(b"t", b"", 2, 1),
+        lambda: link.release(1),
         lambda: link.subscribe(b"t"),
         link.ping,
     ):
@@ -146,7 +148,14 @@ def case_a_message_that_only_has_to_wait_for_room_is_another_error():
         writes_less = link.sock
         writes_less.most = 1
         assert link.publish(b"t", bytes(99)) is False
-        raises(OSError, lambda: [link.publish(b"t", bytes(99)) for _ in range(3)])
+        for full in (
+            lambda: link.publish(b"t", bytes(99)),
+            lambda: link.release(1),
+            lambda: link.subscribe(b"t"),
+            link.ping,
+        ):
+            said = raises(OSError, lambda full=full: [full() for _ in range(300)])
+            assert "{}".format(errno.ENOBUFS) in said
         link.close()
 
     asyncio.run(case())
