@@ -5,7 +5,7 @@
     ProtocolError    the broker breaks the protocol (L4)
     OSError          the network: by its number, with the broker's host and port
 
-These are all that `Link.connect` and `Link.listen` raise.
+With one of these `Link.connect` and `Link.listen` end, unless we have made a mistake.
 """
 
 import errno

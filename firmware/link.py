@@ -110,7 +110,8 @@ class Link(MQTTClient):
     async def connect(self, clean_session=True):
         """Connect to the broker; True when it has kept our session (L7).
 
-        One of `firmware.failures` says why not; the caller must `close` the link on any of them.
+        Unreachable, Hopeless, ProtocolError or OSError says why not (`firmware.failures`). On any
+        of them the caller must `close` the link.
         """
         self.close()
         self._inbound.reset()
@@ -215,7 +216,7 @@ class Link(MQTTClient):
         """Take leave of the broker, so that it keeps the last will to itself, and close."""
         if self.state == UP:
             try:
-                self._sent(self._when_up().disconnect())
+                self._sent(self._out.disconnect())
                 for _ in range(_LEAVE_TRIES):
                     if not self._out.end:
                         break
@@ -225,13 +226,13 @@ class Link(MQTTClient):
         self.close()
 
     def _when_up(self):
-        """Where packets are laid."""
+        """Where packets are laid, while they may be."""
         if self.state != UP:
             raise OSError(errno.ENOTCONN)
         return self._out
 
     def _sent(self, is_laid):
-        """Send what has been laid, if there was room."""
+        """Send what has been laid, if there was room for it."""
         if not is_laid:
             raise OSError(errno.ENOBUFS)
         return self._flush()
