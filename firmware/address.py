@@ -3,12 +3,10 @@
     network.dns "192.0.2.53, 192.0.2.54:5353" --listed--> texts --split--> address and port
 
 A name server is an IPv4 address in numbers, with a port where that is not 53: nobody could be
-asked for its name.
+asked for its name. Like the table of keys this is imported on a host as well.
 """
 
-from micropython import const
-
-_DNS_PORT = const(53)
+_DNS_PORT = 53
 
 
 def is_number(host):
