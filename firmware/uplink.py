@@ -59,9 +59,7 @@ class Uplink:
         self._given_up = None
         self.where = "{}:{}".format(link.server, link.port)
         self.reason = "not connected yet"
-        self.connects = 0
-        self.losses = 0
-        self.attempts = 0
+        self.attempts = self.connects = self.losses = 0
         self.since = 0
         self.waiting_ms = 0
         link.on_acknowledged = self._acknowledged
@@ -185,14 +183,13 @@ class Uplink:
             await self._wait(self.waiting_ms)
 
     async def _wait_for_a_way(self):
-        self._beat()
         while True:
+            self._beat()
             obstacle = self._obstacle()
             if not obstacle:
                 break
             self.reason = obstacle
             await asyncio.sleep_ms(200)
-            self._beat()
 
     async def _wait(self, ms):
         while ms > 0:
@@ -240,14 +237,13 @@ class Uplink:
             )
 
     async def _serve(self):
-        link = self._link
-        present = await link.connect(self._clean_session)
+        present = await self._link.connect(self._clean_session)
         self.connects += 1
         self.since = self._clock.seconds
         self._log.info("link up: {}, session {}".format(self.where, "kept" if present else "new"))
         self.opening.begin(present)
         self._proceed()
-        await link.listen()
+        await self._link.listen()
 
     def _proceed(self):
         """Go on with the opening, and behind it with the ring."""
@@ -285,8 +281,7 @@ class Uplink:
             reason = in_words(error, self.where)
         if not reason and self._sender.overdue(now):
             reason = "no acknowledgement within {} s".format(self._sender.ack_timeout_s)
-        if not reason:
-            reason = self.opening.overdue(now, self._sender.ack_timeout_s)
+        reason = reason or self.opening.overdue(now, self._sender.ack_timeout_s)
         if reason:
             self.give_up(reason)
         else:
