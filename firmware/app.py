@@ -17,6 +17,7 @@ import time
 from micropython import const
 
 from firmware import report
+from firmware.address import listed
 from firmware.backoff import Backoff
 from firmware.datagram import exchange
 from firmware.hardware_watchdog import HardwareWatchdog
@@ -74,7 +75,6 @@ class App:
         self._make_intake()
         self._make_ring()
         self.samplers = self._make_samplers()
-        self._make_resolver()
         self._make_time_server(rtc)
         self._make_uplink()
         self.hardware_watchdog = HardwareWatchdog(wdt, config["watchdog.hardware_timeout_s"])
@@ -183,7 +183,7 @@ class App:
             c["mqtt.keepalive_s"],
             largest=max(self.ring.page_payload, len(announcement)) + len(self._topic("status")) + 8,
             connect_timeout_s=c["mqtt.connect_timeout_s"],
-            resolve=self.resolver.resolve,
+            resolve=self._make_resolver(lambda: self.uplink.connects).resolve,
             tls=self._make_tls(),
         )
         self.link.set_last_will(self._topic("status"), b'{"state": "offline"}', True, 1)
@@ -209,17 +209,17 @@ class App:
             self._obstacle,
         )
 
-    def _make_resolver(self):
+    def _make_resolver(self, connects):
         c = self.config
-        named = c["network.dns"].replace(",", " ").split()
-        self.resolver = Resolver(
+        named = listed(c["network.dns"])
+        return Resolver(
             (lambda: named) if named else self.network.name_servers,
             self.clock,
             self.log,
             random.getrandbits,
             800 * c["mqtt.connect_timeout_s"],  # its own words come before the link's deadline
             self.network.hosts,
-            lambda: self.uplink.connects,
+            connects,
         )
 
     def _make_time_server(self, rtc):
@@ -227,7 +227,7 @@ class App:
             self.config["network.ntp"],
             self.clock,
             PortClock(rtc),
-            self.resolver.resolve,
+            self._make_resolver(lambda: 0).resolve,
             exchange,
             self.network.up,
             self.log,

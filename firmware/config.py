@@ -19,7 +19,8 @@ import os
 from errno import ENOENT
 
 from firmware import strict_json
-from firmware.settings import Config, ConfigError, is_number, is_secret, printable, shown
+from firmware.address import is_name_server, is_time_server, listed
+from firmware.settings import Config, ConfigError, is_secret, printable, shown
 
 INT = "int"
 TEXT = "text"
@@ -265,13 +266,12 @@ def _check_together(values, problems):
     for key, needed in _NEEDS:
         if key in values and needed in values and values[key] and not values[needed]:
             problems.append("{}: of no use without {}".format(key, needed))
-    for server in values.get("network.dns", "").replace(",", " ").split():
-        address, _, port = server.partition(":")
-        if not is_number(address) or (port and not 0 < _whole(port) < 65536):
+    for server in listed(values.get("network.dns", "")):
+        if not is_name_server(server):
             problems.append("network.dns {}: an address such as 192.0.2.53 expected".format(server))
-    host, colon, port = values.get("network.ntp", "").partition(":")
-    if colon and not (host and 0 < _whole(port) < 65536):
-        problems.append("network.ntp {}:{}: name or name:port expected".format(host, port))
+    server = values.get("network.ntp", "")
+    if server and not is_time_server(server):
+        problems.append("network.ntp {}: name or name:port expected".format(server))
     if values.get("mqtt.tls") and values.get("mqtt.tls_verify") and not values.get("mqtt.ca_file"):
         problems.append(
             "mqtt.ca_file: needed to verify the broker, or set mqtt.tls_verify to false"
@@ -284,10 +284,6 @@ def _check_together(values, problems):
                 "the largest reading that intake.slot_bytes allows, as " + values["batch.encoding"]
             )
             problems.append(_too_small("ring.page_bytes", values["ring.page_bytes"], least, why))
-
-
-def _whole(text):
-    return int(text) if text.isdigit() else 0
 
 
 def _too_small(key, value, least, why):

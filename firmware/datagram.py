@@ -11,7 +11,8 @@ import socket
 from micropython import const
 
 _STEP_MS = const(10)
-_LARGEST = const(512)
+_PACKETS = const(16)  # looked at in a step
+_LARGEST = const(512)  # bytes that are read of a packet: DNS and SNTP have no more
 
 
 async def exchange(sockaddr, packet, is_answer, timeout_ms):
@@ -26,9 +27,12 @@ async def exchange(sockaddr, packet, is_answer, timeout_ms):
         sock.send(packet)
         for _ in range(max(1, timeout_ms // _STEP_MS)):
             await asyncio.sleep_ms(_STEP_MS)
-            data = _receive(sock)
-            if data and is_answer(data):
-                return data
+            for _ in range(_PACKETS):
+                data = _receive(sock)
+                if data is None:
+                    break
+                if is_answer(data):
+                    return data
     finally:
         sock.close()
     raise OSError(errno.ETIMEDOUT)

@@ -1,6 +1,6 @@
 """Dial: the steps that open a TCP connection, none of which waits by itself.
 
-    resolve -> new_socket -> waits -> begin -> await writable
+    sockaddr, new_socket -> waits -> begin -> await writable
 
 The socket is non-blocking throughout. It is made and handed over before it is connected, so that
 its owner can close it whatever comes next (L10). Why a connection could not be made is shown by
@@ -41,12 +41,9 @@ class Ready:
         self._queue(self._sock)
 
 
-async def resolve(host, port):
-    """The address of a host by name or number, by the port's own means, which stall the loop.
-
-    OSError when there is none. See `firmware.resolver` for one that does not.
-    """
-    return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0][-1]
+def sockaddr(address, port):
+    """What `begin` takes for an address in numbers; no name server is asked."""
+    return socket.getaddrinfo(address, port, 0, socket.SOCK_STREAM)[0][-1]
 
 
 def new_socket():

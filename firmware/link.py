@@ -13,7 +13,7 @@ handshake goes before it (`firmware.tls`).
 Out: a packet is laid whole into one buffer and leaves with one write (L2). What the socket does
 not take at once is finished by a small task of its own, continuing where it stopped.
 
-In: `wait_msg` reads what has come and feeds it to mqtt_wire.Inbound, which calls `on_puback` and
+In: `wait_msg` reads what has come and feeds it to mqtt_in.Inbound, which calls `on_puback` and
 the like.
 
 Every wait has a deadline (L3), but no timer of its own: `overdue(now)`, called a few times a
@@ -26,14 +26,13 @@ import errno
 from time import ticks_diff, ticks_us
 
 from micropython import const
-from umqtt.simple import MQTTClient, MQTTException
+from umqtt.simple import MQTTClient
 
 from firmware import dial
-from firmware.mqtt_wire import (
-    HEAD_MAX,
-    Inbound,
-    Outbound,
-)
+from firmware.failures import refused
+from firmware.keepalive import PING, Keepalive
+from firmware.mqtt_in import Inbound
+from firmware.mqtt_out import HEAD_MAX, Outbound
 from millpond.clock import add, diff
 from millpond.message import ProtocolError
 
@@ -45,22 +44,10 @@ GREETING = const(4)
 UP = const(5)
 
 _CONTROL_ROOM = const(256)  # for PUBACKs and pings beside the largest PUBLISH
-_MIN_PING_MS = const(1000)
 _TURN_US = const(2000)  # how long one turn of the event loop may go on reading
 _PATIENCE_US = const(200)  # and how long for nothing
 _REST = const(15)  # wake-ups that read once after that was in vain
 _LEAVE_TRIES = const(50)
-
-# CONNACK return codes (MQTT 3.1.1, table 3.1).
-REFUSALS = {
-    1: "protocol version refused",
-    2: "client identifier refused",
-    3: "server unavailable",
-    4: "bad user name or password",
-    5: "not authorized",
-}
-# What trying again cannot mend.
-PERMANENT = (1, 2, 4, 5)
 
 _WAITS = {
     RESOLVING: "address of the broker not found within {} s",
@@ -70,21 +57,17 @@ _WAITS = {
 }
 
 
-def refusal(code):
-    """A CONNACK return code in words."""
-    return "broker refused the connection: {}".format(REFUSALS.get(code, "code {}".format(code)))
-
-
 class Link(MQTTClient):
     """An MQTT 3.1.1 client on a non-blocking socket; one connection at a time.
 
-    Arguments as for umqtt.simple's MQTTClient, and: `largest` is the largest topic plus payload
-    in bytes that will be published, `receive` the largest inbound body kept, `connect_timeout_s`
-    the limit for each step of connecting. `resolve(host, port)` is a coroutine function that gives
-    the broker's address (`firmware.dial`). `tls`, a `firmware.tls.Tls`, makes the connection a TLS
-    one. `set_callback(f)` sets umqtt's `f(topic, msg)` for inbound messages; whoever owns the link
-    replaces `on_acknowledged`, `on_received`, `on_completed`, `on_pong`, `on_subscribed`,
-    `on_flushed` and, to know more of an inbound message than umqtt tells, `on_message`.
+    Arguments as for umqtt.simple's MQTTClient, and: `resolve(host, port)` is a coroutine function
+    that gives the broker's address as `firmware.dial` takes it, `largest` the largest topic plus
+    payload in bytes that will be published, `receive` the largest inbound body kept,
+    `connect_timeout_s` the limit for each step of connecting. `tls`, a `firmware.tls.Tls`, makes
+    the connection a TLS one. `set_callback(f)` sets umqtt's `f(topic, msg)` for inbound messages;
+    whoever owns the link replaces `on_acknowledged`, `on_received`, `on_completed`, `on_pong`,
+    `on_subscribed`, `on_flushed` and, to know more of an inbound message than umqtt tells,
+    `on_message`.
     """
 
     def __init__(
@@ -95,10 +78,11 @@ class Link(MQTTClient):
         user=None,
         password=None,
         keepalive=60,
+        *,
+        resolve,
         largest=4096,
         receive=1024,
         connect_timeout_s=10,
-        resolve=dial.resolve,
         tls=None,
     ):
         super().__init__(client_id, server, port, user, password, keepalive)
@@ -108,11 +92,8 @@ class Link(MQTTClient):
         self._resolve = resolve
         self._tls = tls
         self._deadline = None
-        self._half_ms = keepalive * 500
-        self._ping_limit_ms = max(self._half_ms, _MIN_PING_MS)
-        self._heard_at = self.spoke_at = 0
-        self._heard = self._spoke = self._talking = False
-        self._ping_sent_at = None
+        self._silence = Keepalive(keepalive)
+        self._talking = False
         self.largest = largest
         self._out = Outbound(largest + HEAD_MAX + _CONTROL_ROOM)
         self._rx = bytearray(256)
@@ -129,14 +110,13 @@ class Link(MQTTClient):
     async def connect(self, clean_session=True):
         """Connect to the broker; True when it has kept our session (L7).
 
-        OSError when the network fails, MQTTException(code) when the broker refuses, ProtocolError
-        when it speaks nonsense, Unreachable or Hopeless with a reason in words. The caller must
-        `close` the link on any of them.
+        Unreachable, Hopeless, ProtocolError or OSError says why not (`firmware.failures`). On any
+        of them the caller must `close` the link.
         """
         self.close()
         self._inbound.reset()
+        self._silence.reset()
         self._connack = None
-        self._ping_sent_at = None
         self._enter(RESOLVING)
         self.address = await self._resolve(self.server, self.port)
         self._enter(CONNECTING)
@@ -153,7 +133,7 @@ class Link(MQTTClient):
             await self.wait_msg()
         session_present, code = self._connack
         if code:
-            raise MQTTException(code)
+            raise refused(code)
         return session_present
 
     def _enter(self, state):
@@ -164,18 +144,12 @@ class Link(MQTTClient):
         return dial.new_socket()
 
     def _greet(self, clean_session):
-        flags = clean_session << 1
-        strings = []
+        will = None
         if self.lw_topic:
-            flags |= 4 | self.lw_qos << 3 | bool(self.lw_retain) << 5
-            strings += [_utf8(self.lw_topic), _utf8(self.lw_msg)]
-        if self.user:
-            flags |= 0x80
-            strings.append(_utf8(self.user))
-            if self.pswd is not None:
-                flags |= 0x40
-                strings.append(_utf8(self.pswd))
-        if not self._out.connect(_utf8(self.client_id), flags, self.keepalive, strings):
+            will = (_utf8(self.lw_topic), _utf8(self.lw_msg), self.lw_qos, self.lw_retain)
+        user, password = _utf8(self.user or None), _utf8(self.pswd)
+        client_id = _utf8(self.client_id)
+        if not self._out.connect(client_id, self.keepalive, clean_session, will, user, password):
             size = len(self._out.buffer)
             raise ValueError("client id, will, user and password: {} bytes at most".format(size))
 
@@ -216,6 +190,7 @@ class Link(MQTTClient):
 
         None, and nothing is sent, when the message can never fit the buffer.
         """
+        # `_when_up` and `_sent`, without the calls.
         if self.state != UP:
             raise OSError(errno.ENOTCONN)
         if not self._out.publish(topic, payload, flags, packet_id):
@@ -225,31 +200,23 @@ class Link(MQTTClient):
         return self._flush()
 
     def release(self, packet_id):
-        """Send a PUBREL, the second step of QoS 2 (S6); as `send` otherwise."""
-        if self.state != UP:
-            raise OSError(errno.ENOTCONN)
-        if not self._out.release(packet_id):
-            raise OSError(errno.ENOBUFS)
-        return self._flush()
+        """Send a PUBREL, the second step of QoS 2 (S6); as `publish` otherwise."""
+        return self._sent(self._when_up().release(packet_id))
 
     def subscribe(self, topic, qos=0, packet_id=1):
         """Send a SUBSCRIBE for one topic filter; the answer comes to `on_subscribed`."""
-        if self.state != UP:
-            raise OSError(errno.ENOTCONN)
-        if not self._out.subscribe(_utf8(topic), packet_id, qos):
-            raise OSError(errno.ENOBUFS)
-        return self._flush()
+        return self._sent(self._when_up().subscribe(_utf8(topic), packet_id, qos))
 
     def ping(self):
         """Send a PINGREQ."""
         self.pings += 1
-        return self._send_control(0xC0, b"")
+        return self._sent(self._when_up().ping())
 
     async def disconnect(self):
         """Take leave of the broker, so that it keeps the last will to itself, and close."""
         if self.state == UP:
             try:
-                self._send_control(0xE0, b"")
+                self._sent(self._out.disconnect())
                 for _ in range(_LEAVE_TRIES):
                     if not self._out.end:
                         break
@@ -258,10 +225,15 @@ class Link(MQTTClient):
                 pass
         self.close()
 
-    def _send_control(self, first, body):
+    def _when_up(self):
+        """Where packets are laid, while they may be."""
         if self.state != UP:
             raise OSError(errno.ENOTCONN)
-        if not self._out.control(first, body):
+        return self._out
+
+    def _sent(self, is_laid):
+        """Send what has been laid, if there was room for it."""
+        if not is_laid:
             raise OSError(errno.ENOBUFS)
         return self._flush()
 
@@ -277,7 +249,7 @@ class Link(MQTTClient):
         out = self._out
         written = self.sock.write(out.buffer, out.at, out.end - out.at)
         if written:
-            self._spoke = self._talking = True
+            self._silence.spoke = self._talking = True
             out.at += written
         if out.at < out.end:
             return False
@@ -341,9 +313,11 @@ class Link(MQTTClient):
             return False
         if n == 0:
             raise OSError(errno.ECONNRESET)
-        self._heard = True
+        self._silence.heard = True
         self._inbound.feed(self._rx, n)
         return True
+
+    # -- what Inbound calls ----------------------------------------------------------------------
 
     def on_connack(self, session_present, code):
         if self.state != GREETING or self._connack is not None:
@@ -356,7 +330,7 @@ class Link(MQTTClient):
             self.state = UP
 
     def on_puback(self, packet_id):
-        if self.state != UP:
+        if self.state != UP:  # looked at here already, for it comes once a message
             self._require_up("PUBACK")
         self.on_acknowledged(packet_id)
 
@@ -366,7 +340,7 @@ class Link(MQTTClient):
 
     def on_pubrel(self, packet_id):
         self._require_up("PUBREL")
-        self._send_control(0x70, bytes((packet_id >> 8, packet_id & 0xFF)))
+        self._sent(self._when_up().complete(packet_id))
 
     def on_pubcomp(self, packet_id):
         self._require_up("PUBCOMP")
@@ -378,7 +352,7 @@ class Link(MQTTClient):
 
     def on_pingresp(self):
         self._require_up("PINGRESP")
-        self._ping_sent_at = None
+        self._silence.ponged()
         self.on_pong()
 
     def on_publish(self, topic, payload, qos, retained, packet_id):
@@ -388,37 +362,39 @@ class Link(MQTTClient):
         else:
             self.on_message(topic, payload, retained, self._inbound.dup)
         if qos:
-            # PUBACK or PUBREC. We never ask for QoS 2, but a session may hold what another client
-            # of our name has asked for; what comes again here is handed on again, as of QoS 1.
-            self._send_control(0x30 + 0x10 * qos, bytes((packet_id >> 8, packet_id & 0xFF)))
-
-    def on_message(self, topic, payload, retained, dup):
-        """Called for each message that came whole; topic and payload are views that hold only
-        during the call. Meant to be replaced; this one calls umqtt's callback, with copies."""
-        if self.cb:
-            self.cb(bytes(topic), bytes(payload))
-
-    def on_acknowledged(self, packet_id):
-        """Called for each PUBACK. Meant to be replaced."""
-
-    def on_received(self, packet_id):
-        """Called for each PUBREC. Meant to be replaced."""
-
-    def on_completed(self, packet_id):
-        """Called for each PUBCOMP. Meant to be replaced."""
-
-    def on_pong(self):
-        """Called for each PINGRESP. Meant to be replaced."""
-
-    def on_subscribed(self, packet_id, code):
-        """Called for each SUBACK: the QoS granted, or 0x80 for a refusal. Meant to be replaced."""
-
-    def on_flushed(self):
-        """Called when bytes that had to wait have all left. Meant to be replaced."""
+            # We never ask for QoS 2, but a session may hold what another client of our name has
+            # asked for; what comes again here is handed on again, as of QoS 1.
+            self._sent(self._when_up().acknowledge(packet_id, qos))
 
     def _require_up(self, what):
         if self.state != UP:
             raise ProtocolError("{} before CONNACK".format(what))
+
+    # -- what the owner replaces -----------------------------------------------------------------
+
+    def on_message(self, topic, payload, retained, dup):
+        """Called for each message that came whole; topic and payload are views that hold only
+        during the call. This one calls umqtt's callback, with copies."""
+        if self.cb:
+            self.cb(bytes(topic), bytes(payload))
+
+    def on_acknowledged(self, packet_id):
+        """Called for each PUBACK."""
+
+    def on_received(self, packet_id):
+        """Called for each PUBREC."""
+
+    def on_completed(self, packet_id):
+        """Called for each PUBCOMP."""
+
+    def on_pong(self):
+        """Called for each PINGRESP."""
+
+    def on_subscribed(self, packet_id, code):
+        """Called for each SUBACK: the QoS granted, or 0x80 for a refusal."""
+
+    def on_flushed(self):
+        """Called when bytes that had to wait have all left."""
 
     # -- time and end ----------------------------------------------------------------------------
 
@@ -427,29 +403,26 @@ class Link(MQTTClient):
 
         Sends a ping when one is due. Call it a few times a second while the link is not CLOSED.
         """
-        if self._heard:
-            self._heard = False
-            self._heard_at = now
-        if self._spoke:
-            self._spoke = False
-            self.spoke_at = now
         if self.state != UP:
-            if self._deadline is None:
-                self._deadline = add(now, 1000 * self._timeout_s)
-            elif diff(now, self._deadline) >= 0:
-                return _WAITS[self.state].format(self._timeout_s)
-            return None
-        if not self._half_ms:
-            return None
-        if self._ping_sent_at is not None:
-            if diff(now, self._ping_sent_at) >= self._ping_limit_ms:
-                return "no answer to a ping within {:g} s".format(self._ping_limit_ms / 1000)
-        elif (
-            diff(now, self._heard_at) >= self._half_ms or diff(now, self.spoke_at) >= self._half_ms
-        ):
-            self._ping_sent_at = now
-            self.ping()
+            self._silence.note(now)
+            return self._late(now)
+        due = self._silence.look(now)
+        if due != PING:
+            return due
+        self.ping()
         return None
+
+    def _late(self, now):
+        """Why a step of connecting has taken too long, or None. It begins when first seen."""
+        if self._deadline is None:
+            self._deadline = add(now, 1000 * self._timeout_s)
+        elif diff(now, self._deadline) >= 0:
+            return _WAITS[self.state].format(self._timeout_s)
+        return None
+
+    def has_spoken(self, now):
+        """Whether bytes have left between the `overdue` at `now` and the one before it."""
+        return self._silence.spoke_at == now
 
     def close(self):
         """Close the socket, on whatever path the link ended (L10)."""

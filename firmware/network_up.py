@@ -2,6 +2,9 @@
 
 `Wifi` keeps the station connected: it asks the interface once a second and begins a new attempt
 when one has failed or taken too long. `HostNetwork` is for the unix port and always up.
+
+Either has `status`, in words; `up()`; `name_servers()` and `hosts()`, what a Resolver goes by; and
+`run(beat)`, the task that keeps it up.
 """
 
 import asyncio

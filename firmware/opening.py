@@ -14,9 +14,9 @@ fault, and the message has not left at all.
 
 from micropython import const
 
+from firmware.mqtt_in import SUBSCRIPTION_REFUSED
 from millpond.clock import diff
 
-_SUBSCRIPTION_REFUSED = const(0x80)
 _PATTERN = const(3)
 
 
@@ -27,7 +27,8 @@ class Opening:
     one too large for the link is left out and logged. `subscriptions` are (topic, qos) pairs (L7).
 
     `subscribed` has the topics that the broker has confirmed in this run, `refused` those that it
-    refused last; they are asked for again on the next connection.
+    refused last; they are asked for again on the next connection. `session_present` says whether
+    the broker had kept our session when it accepted the last connection.
     """
 
     def __init__(self, link, sender, clock, log, greetings=lambda: (), subscriptions=()):
@@ -39,6 +40,7 @@ class Opening:
         self._subscriptions = subscriptions
         self.subscribed = set()
         self.refused = set()
+        self.session_present = False
         self._steps = None
         self._asked = {}
         self._awaits_pong = False
@@ -48,8 +50,9 @@ class Opening:
 
     def begin(self, session_present):
         """The broker has accepted the connection, with or without an earlier session."""
+        self.session_present = session_present
         if not session_present:
-            self.subscribed.clear()
+            self.forget()
         self._steps = self._packets()
 
     def proceed(self):
@@ -67,6 +70,10 @@ class Opening:
         if self._awaits_pong:
             self._awaits_pong = False
             self._closed_on_greetings = 0
+
+    def forget(self):
+        """Count no subscription as made: whether the broker has them is not known."""
+        self.subscribed.clear()
 
     def end(self):
         """The connection has ended, and with it what was under way on it."""
@@ -119,7 +126,7 @@ class Opening:
         topic = self._asked.pop(packet_id, None)
         if topic is None:
             return
-        if code == _SUBSCRIPTION_REFUSED:
+        if code == SUBSCRIPTION_REFUSED:
             self.refused.add(topic)
             self._log.error("subscription to {} refused".format(topic))
         else:

@@ -2,33 +2,29 @@
 
     number or localhost -> itself
     asked before, and its time to live not over -> what was said then
-    else: each name server in turn, twice round, `_STEP_MS` at a time -> asked
+    else: each name server in turn, twice round -> asked
     none of them helps -> what was last known of that host, with a warning, or Unreachable
 
 A host may have several addresses. The one that led to a connection is given as long as it does,
 else the next of them, so that one dead machine of several does not keep us out.
 
 The port's own getaddrinfo waits for name servers with everything standing still; it is used for
-addresses in numbers only. One UDP socket an attempt, connected, so that only the server asked can
-answer, from a port of its own and with a random id; it is closed on every path.
+addresses in numbers only. Each question has a random id, and a port of its own.
 """
 
-import asyncio
 import errno
-import socket
 
 from micropython import const
 
 from firmware import dns_wire
-from firmware.settings import is_number
-from firmware.unreachable import Unreachable
+from firmware.address import DNS_PORT, is_number, split
+from firmware.datagram import exchange
+from firmware.dial import sockaddr
+from firmware.failures import Unreachable
 from millpond.message import ProtocolError
 
-_PORT = const(53)
-_STEP_MS = const(10)
 _FIRST_ROUND = const(3)  # what part of the time it has at most
 _TRY_MS = const(2000)  # for an answer, in the first round
-_PACKETS = const(16)  # looked at in a step
 _MIN_TTL_S = const(30)
 _MAX_TTL_S = const(300)
 _OWN = {"localhost": "127.0.0.1"}
@@ -127,33 +123,13 @@ class Resolver:
 
     async def _ask_one(self, server, host, try_ms):
         packet_id = self._getrandbits(16)
-        packet = dns_wire.query(packet_id, host)
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            sock.setblocking(False)
-            sock.connect(sockaddr(*_split(server)))
-            sock.send(packet)
-            for _ in range(max(1, try_ms // _STEP_MS)):
-                await asyncio.sleep_ms(_STEP_MS)
-                for _ in range(_PACKETS):
-                    data = _receive(sock)
-                    if data is None:
-                        break
-                    if dns_wire.is_for(data, packet_id):
-                        return dns_wire.read(data, host)
-        finally:
-            sock.close()
-        raise OSError(errno.ETIMEDOUT)
-
-
-def _receive(sock):
-    """A packet that has come, or None."""
-    try:
-        return sock.recv(dns_wire.LARGEST)
-    except OSError as error:
-        if error.errno != errno.EAGAIN:
-            raise
-        return None
+        data = await exchange(
+            sockaddr(*split(server, DNS_PORT)),
+            dns_wire.query(packet_id, host),
+            lambda data: dns_wire.is_for(data, packet_id),
+            try_ms,
+        )
+        return dns_wire.read(data, host)
 
 
 def _refusal(server, host, rcode, addresses):
@@ -165,13 +141,3 @@ def _refusal(server, host, rcode, addresses):
         return "{} has no IPv4 address, says name server {}".format(host, server)
     why = dns_wire.RCODES.get(rcode, "RCODE {}".format(rcode))
     return "name server {} does not look {} up: {}".format(server, host, why)
-
-
-def sockaddr(address, port):
-    """What `socket.connect` takes for an address in numbers; that asks no name server."""
-    return socket.getaddrinfo(address, port, 0, socket.SOCK_STREAM)[0][-1]
-
-
-def _split(server):
-    address, _, port = server.partition(":")
-    return address, int(port) if port else _PORT

@@ -118,11 +118,3 @@ def _forget(name):
     sys.modules.pop("firmware." + name, None)
     if hasattr(package, name):
         delattr(package, name)
-
-
-def is_number(host):
-    """Whether a host is an IPv4 address in numbers, or IPv6."""
-    parts = host.split(".")
-    if ":" in host:
-        return True
-    return len(parts) == 4 and all([p.isdigit() and len(p) < 4 and int(p) < 256 for p in parts])

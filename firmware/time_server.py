@@ -15,13 +15,13 @@ import errno
 
 from micropython import const
 
+from firmware.address import NTP_PORT, split
+from firmware.failures import Unreachable
 from firmware.port_clock import date
 from firmware.sntp_wire import Unwelcome, is_for, query, read
 from firmware.supervisor import in_seconds
-from firmware.unreachable import Unreachable
 from millpond.message import ProtocolError
 
-_PORT = const(123)
 _ANSWER_MS = const(2000)
 _MIN_S = const(15)
 _MAX_S = const(960)
@@ -37,10 +37,8 @@ class TimeServer:
     """
 
     def __init__(self, server, clock, port_clock, resolve, exchange, is_up, log, getrandbits):
-        host, _, port = server.partition(":")
         self._server = server
-        self._host = host
-        self._port = int(port) if port else _PORT
+        self._host, self._port = split(server, NTP_PORT)
         self._clock = clock
         self._port_clock = port_clock
         self._resolve = resolve

@@ -20,10 +20,10 @@ import ssl
 
 from micropython import const
 
+from firmware.failures import Hopeless, Unreachable
 from firmware.settings import ConfigError
 from firmware.tls_files import belong_together, ders
 from firmware.tls_words import distrusted, failed, refused
-from firmware.unreachable import Hopeless, Unreachable
 
 _PEEK = getattr(socket, "MSG_PEEK", None)
 

@@ -12,37 +12,12 @@ cancelling its wait. Whatever ends a connection ends here, with its reason in wo
 """
 
 import asyncio
-import errno
 
-from micropython import const
-from umqtt.simple import MQTTException
-
-from firmware.link import CLOSED, GREETING, PERMANENT, UP, refusal
+from firmware.failures import Hopeless, Unreachable, in_words, is_closed_by_peer
+from firmware.link import CLOSED, GREETING, UP
 from firmware.supervisor import in_seconds
-from firmware.unreachable import Hopeless, Unreachable
 from millpond.ledger import TOO_LARGE
 from millpond.message import ProtocolError
-
-_EPIPE = const(32)  # the errno module of MicroPython lacks it
-_NO_ADDRESS = "no address found for {}"
-
-_CLOSED_BY_PEER = (errno.ECONNRESET, _EPIPE)
-_ERRORS = {
-    errno.ECONNREFUSED: "connection refused: no broker listens at {}",
-    errno.ECONNRESET: "the broker at {} closed the connection",
-    _EPIPE: "the broker at {} closed the connection",
-    errno.EHOSTUNREACH: "no route to {}",
-    errno.ETIMEDOUT: "no answer from {}",
-    errno.ENOBUFS: "the send buffer is full: {} takes no data",
-    errno.ENOTCONN: "the connection to {} is gone",
-    # What mbedtls says once the handshake is over: INVALID_MAC, FATAL_ALERT_MESSAGE.
-    -0x7180: "what came from {} was damaged, says TLS",
-    -0x7780: "the broker at {} ended TLS: does it want another certificate (mqtt.cert_file)?",
-    # What getaddrinfo raises, on a port by port basis; the unix port raises a text.
-    -2: _NO_ADDRESS,
-    -200: _NO_ADDRESS,
-    -202: _NO_ADDRESS,
-}
 
 
 class Uplink:
@@ -81,13 +56,10 @@ class Uplink:
         self._task = None
         self._beat = None
         self._oversized = set()
-        self._session_present = False
         self._given_up = None
         self.where = "{}:{}".format(link.server, link.port)
         self.reason = "not connected yet"
-        self.connects = 0
-        self.losses = 0
-        self.attempts = 0
+        self.attempts = self.connects = self.losses = 0
         self.since = 0
         self.waiting_ms = 0
         link.on_acknowledged = self._acknowledged
@@ -109,7 +81,7 @@ class Uplink:
         except OSError as error:
             if asyncio.current_task() is self._task:
                 raise
-            self.give_up(self._in_words(error))
+            self.give_up(in_words(error, self.where))
 
     def _send(self, now):
         sender = self._sender
@@ -184,7 +156,7 @@ class Uplink:
         try:
             self._proceed()
         except OSError as error:
-            self.give_up(self._in_words(error))
+            self.give_up(in_words(error, self.where))
 
     def pace(self, rate_limit):
         """Send at most `rate_limit` messages a second from now on; 0: as fast as acknowledged."""
@@ -199,30 +171,29 @@ class Uplink:
         self._task = asyncio.current_task()
         self._beat = beat
         self._pacer = None  # after an interrupt it belongs to an event loop that is gone
-        self.opening.subscribed.clear()
+        self.opening.forget()
         self._ended()
         while True:
-            await self._wait_for_a_way(beat)
+            await self._wait_for_a_way()
             permanent = await self._connection()
             self.waiting_ms = self._backoff.next_ms(permanent)
             self._log.warning(
                 "link down: {}; next try in {}".format(self.reason, in_seconds(self.waiting_ms))
             )
-            await self._wait(self.waiting_ms, beat)
+            await self._wait(self.waiting_ms)
 
-    async def _wait_for_a_way(self, beat):
-        beat()
+    async def _wait_for_a_way(self):
         while True:
+            self._beat()
             obstacle = self._obstacle()
             if not obstacle:
                 break
             self.reason = obstacle
             await asyncio.sleep_ms(200)
-            beat()
 
-    async def _wait(self, ms, beat):
+    async def _wait(self, ms):
         while ms > 0:
-            beat()
+            self._beat()
             await asyncio.sleep_ms(min(ms, 1000))
             ms -= 1000
 
@@ -240,25 +211,18 @@ class Uplink:
                 stopped = True
                 raise
             self.reason = self._given_up
-        except MQTTException as error:
-            self.reason = refusal(error.args[0])
-            return error.args[0] in PERMANENT
-        except Unreachable as error:
-            self.reason = str(error)
-            return isinstance(error, Hopeless)
-        except ProtocolError as error:
-            self.reason = "the broker broke the protocol: {}".format(error)
-        except OSError as error:
-            self.reason = self._given_up or self._in_words(error)
-            if error.errno in _CLOSED_BY_PEER and self._given_up is None:
+        except (Unreachable, ProtocolError, OSError) as error:
+            self.reason = self._given_up or in_words(error, self.where)
+            if self._given_up is None and is_closed_by_peer(error):
                 self.reason += self.opening.closed_by_peer()
                 self._judge()
+            return isinstance(error, Hopeless)
         finally:
             if self._link.state == UP and not stopped:
                 self.losses += 1
             if self._link.state >= GREETING and self.connects == connects:
                 # The CONNACK that was not seen may have been that of a new session.
-                self.opening.subscribed.clear()
+                self.opening.forget()
             self._ended()
         return False
 
@@ -273,21 +237,19 @@ class Uplink:
             )
 
     async def _serve(self):
-        link = self._link
-        present = await link.connect(self._clean_session)
+        present = await self._link.connect(self._clean_session)
         self.connects += 1
         self.since = self._clock.seconds
         self._log.info("link up: {}, session {}".format(self.where, "kept" if present else "new"))
-        self._session_present = present
         self.opening.begin(present)
         self._proceed()
-        await link.listen()
+        await self._link.listen()
 
     def _proceed(self):
         """Go on with the opening, and behind it with the ring."""
         now = self._clock.now()
         if self.opening.proceed():
-            self._sender.connected(self._session_present, now)
+            self._sender.connected(self.opening.session_present, now)
         self._send(now)
 
     def _ended(self):
@@ -313,14 +275,13 @@ class Uplink:
         now = self._clock.now()
         try:
             reason = self._link.overdue(now)
-            if self._link.spoke_at == now:
+            if self._link.has_spoken(now):
                 self._sender.progress(now)
         except OSError as error:
-            reason = self._in_words(error)
+            reason = in_words(error, self.where)
         if not reason and self._sender.overdue(now):
             reason = "no acknowledgement within {} s".format(self._sender.ack_timeout_s)
-        if not reason:
-            reason = self.opening.overdue(now, self._sender.ack_timeout_s)
+        reason = reason or self.opening.overdue(now, self._sender.ack_timeout_s)
         if reason:
             self.give_up(reason)
         else:
@@ -336,9 +297,3 @@ class Uplink:
     def is_up(self):
         """True while the broker has accepted us and nothing says otherwise."""
         return self._link.state == UP and self._given_up is None
-
-    def _in_words(self, error):
-        text = _ERRORS.get(error.errno, _NO_ADDRESS if "addrinfo" in str(error) else None)
-        if text:
-            return text.format(self.where)
-        return "network error {}: {}".format(error.errno, errno.errorcode.get(error.errno, error))

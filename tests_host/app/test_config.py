@@ -211,6 +211,12 @@ def test_name_servers_are_addresses():
         assert said == "network.dns {}: an address such as 192.0.2.53 expected".format(dns)
 
 
+def test_a_time_server_that_is_none_is_named():
+    for ntp in (":123", "a.test:x", "a.test:65536"):
+        said = raises(ConfigError, check, {"mqtt": {"host": "b"}, "network": {"ntp": ntp}})
+        assert said == "network.ntp {}: name or name:port expected".format(ntp)
+
+
 def test_TLS_needs_its_files():
     def problems(**mqtt):
         mqtt["host"] = "b"

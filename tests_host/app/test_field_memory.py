@@ -2,7 +2,8 @@
 
 import gc
 
-from firmware.mqtt_wire import Inbound, Outbound
+from firmware.mqtt_in import Inbound
+from firmware.mqtt_out import Outbound
 from millpond.batch import F7Writer
 from millpond.clock import Clock
 from millpond.ledger import Ledger

@@ -1,6 +1,7 @@
 """Empty messages and letters of several bytes, from the intake to the bytes of the PUBLISH."""
 
-from firmware.mqtt_wire import Inbound, Outbound
+from firmware.mqtt_in import Inbound
+from firmware.mqtt_out import Outbound
 from millpond.batch import F7Writer
 from millpond.clock import Clock
 from millpond.ledger import Ledger
@@ -101,8 +102,8 @@ def test_mq_66_a_greeting_of_letters_of_several_bytes_is_as_long_as_it_says():
         for count in range(1, 40):
             text = (letter * count).encode()
             out = Outbound(1024)
-            assert out.connect(text, 0xC6, 60, [text, text, text, text])
-            assert out.control(0xC0)
+            assert out.connect(text, 60, True, (text, text, 0, False), text, text)
+            assert out.ping()
             packet = bytes(out.buffer[: out.end])
             length = packet[1] & 127
             start = 2

@@ -1,6 +1,7 @@
 """MQTT packets: exact bytes out, any split of the byte stream in."""
 
-from firmware.mqtt_wire import Inbound, Outbound
+from firmware.mqtt_in import Inbound
+from firmware.mqtt_out import Outbound
 from millpond.message import ProtocolError
 from tests_host.kit import no_alloc, raises
 
@@ -112,9 +113,9 @@ def test_L2_publish_is_one_packet_with_exact_bytes():
 
 def test_L2_packets_stand_one_behind_the_other():
     out = Outbound(40)
-    out.control(0xC0)
+    out.ping()
     out.publish(b"t", b"a", 2, 1)
-    out.control(0x40, b"\x00\x07")
+    out.acknowledge(7)
     assert bytes(out.buffer[: out.end]) == b"\xc0\x00\x32\x06\x00\x01t\x00\x01a\x40\x02\x00\x07"
     out.clear()
     assert out.at == out.end == 0
@@ -132,8 +133,8 @@ def test_L9_strings_are_counted_in_bytes():
     topic = "21°C".encode()
     packet = laid(lambda out: out.publish(topic, "°".encode(), 0, 0))
     assert packet == b"\x30\x09\x00\x05" + topic + b"\xc2\xb0"
-    strings = ["wé".encode(), b"off", b"u", b"p"]
-    assert laid(lambda out: out.connect("né".encode(), 0xC6, 60, strings)) == (
+    will = ("wé".encode(), b"off", 0, False)
+    assert laid(lambda out: out.connect("né".encode(), 60, True, will, b"u", b"p")) == (
         b"\x10\x1f\x00\x04MQTT\x04\xc6\x00\x3c"
         b"\x00\x03n\xc3\xa9\x00\x03w\xc3\xa9\x00\x03off\x00\x01u\x00\x01p"
     )
@@ -142,13 +143,46 @@ def test_L9_strings_are_counted_in_bytes():
 def test_a_packet_that_does_not_fit_is_not_laid():
     for lay in (
         lambda out: out.publish(b"topic", bytes(22), 2, 1),
-        lambda out: out.connect(bytes(20), 2, 0, []),
+        lambda out: out.connect(bytes(20), 0, True),
         lambda out: out.subscribe(bytes(30), 1, 1),
-        lambda out: out.control(0xC0, bytes(31)),
     ):
         out = Outbound(32)
         assert not lay(out)
         assert out.end == 0
+    for size, lays in (
+        (3, (lambda out: out.acknowledge(1), lambda out: out.release(1))),
+        (1, (Outbound.ping, Outbound.disconnect)),
+    ):
+        for lay in lays:
+            out = Outbound(size)
+            assert not lay(out)
+            assert out.end == 0
+            assert laid(lay, size + 1)
+
+
+def test_small_packets():
+    for lay, packet in (
+        (lambda out: out.acknowledge(0x0102), b"\x40\x02\x01\x02"),
+        (lambda out: out.release(0xFFFE), b"\x62\x02\xff\xfe"),
+        (Outbound.ping, b"\xc0\x00"),
+        (Outbound.disconnect, b"\xe0\x00"),
+    ):
+        assert laid(lay) == packet
+
+
+def test_a_connect_flags_what_it_bears():
+    def flags(clean=False, will=None, user=None, password=None):
+        return laid(lambda out: out.connect(b"c", 9, clean, will, user, password))[9]
+
+    assert flags() == 0
+    assert flags(clean=True) == 0x02
+    assert flags(will=(b"t", b"", 0, False)) == 0x04
+    assert flags(will=(b"t", b"", 1, False)) == 0x0C
+    assert flags(will=(b"t", b"", 2, True)) == 0x34
+    assert flags(user=b"") == 0x80
+    assert flags(user=b"u", password=b"") == 0xC0
+    assert flags(password=b"p") == 0
+    assert flags(True, (b"t", b"m", 1, True), b"u", b"p") == 0xEE
 
 
 def test_subscribe_bytes():
@@ -163,7 +197,9 @@ def test_a_message_is_laid_without_allocating():
     def work():
         for n in range(50):
             out.publish(b"topic", payload, 2, n)
-            out.control(0xC0)
+            out.ping()
+            out.acknowledge(n)
+            out.release(n)
             out.clear()
 
     work()

@@ -99,6 +99,20 @@ def test_a_lost_connections_greetings_end_with_it():
     assert not line.opening.subscribed
 
 
+def test_L7_subscriptions_are_made_again_once_forgotten_or_the_session_is_lost():
+    line = Line(())
+    assert line.opened(False)[1] == [("m/cmd", 1, 1), ("m/more", 0, 2)]
+    assert not line.opening.session_present
+    line.on_subscribed(1, 1)
+    line.on_subscribed(2, 0)
+    assert line.opened() == (True, []) and line.opening.session_present
+    line.opening.forget()
+    assert line.opened() == (True, [("m/cmd", 1, 3), ("m/more", 0, 4)])
+    line.on_subscribed(3, 1)
+    line.on_subscribed(4, 0)
+    assert line.opened(False) == (True, [("m/cmd", 1, 5), ("m/more", 0, 6)])
+
+
 def test_a_greeting_that_the_link_cannot_hold_is_left_out_with_a_word():
     line = Line((("m/too_large", b""), ("m/status", b"")))
     assert line.opened(False)[1][0] == "m/status"

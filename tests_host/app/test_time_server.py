@@ -3,8 +3,8 @@
 import errno
 
 from firmware import time_server
+from firmware.failures import Unreachable
 from firmware.time_server import TimeServer
-from firmware.unreachable import Unreachable
 from millpond.clock import Clock
 from tests_host.app.test_sntp_wire import NEW_YEAR_2026, answer
 

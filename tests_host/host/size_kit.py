@@ -4,7 +4,7 @@
 delivers each batch as soon as it is closed and lays it into MQTT packets.
 """
 
-from firmware.mqtt_wire import HEAD_MAX, Outbound
+from firmware.mqtt_out import HEAD_MAX, Outbound
 from millpond import batch
 from millpond.clock import Clock
 from millpond.ledger import Ledger

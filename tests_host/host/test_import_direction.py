@@ -1,6 +1,9 @@
 """Imports point one way: tools and tests -> firmware -> the core; within the core, downwards."""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,19 @@ def test_no_room_imports_against_the_direction(room):
     for path in files(room):
         tops = {name.split(".")[0] for name in imported(path)}
         assert not tops & FORBIDDEN[room], path
+
+
+def test_what_the_tools_take_of_the_configuration_needs_no_micropython():
+    """A host's Python has no such module; the tests have a stand-in for it, and would not tell."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import firmware.config"],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_core_module_has_a_floor():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from firmware.mqtt_wire import Outbound
+from firmware.mqtt_out import Outbound
 from millpond.paged_ring import PagedRing
 from tests_host.host.size_kit import first_loss, sent_while_up
 from tools import seed_figures, sizing, traffic

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import socket
 
+from firmware.dial import sockaddr
 from firmware.link import CLOSED, UP, Link
 from tests_host.kit import raises
 
@@ -29,10 +30,14 @@ class Out:
 
 def up_link(**options):
     """A Link that is up, and the stand-in that it writes to."""
-    link = Link("rig", "host", **options)
+    link = Link("rig", "host", resolve=resolve, **options)
     link.state = UP
     link.sock = out = Out()
     return link, out.writes
+
+
+async def resolve(host, port):
+    return sockaddr(host, port)
 
 
 class Server:
@@ -87,7 +92,7 @@ def with_server(case):
 
     async def run():
         server = await Server().start()
-        link = Link("rig", "127.0.0.1", server.port)
+        link = Link("rig", "127.0.0.1", server.port, resolve=resolve)
         try:
             await asyncio.wait_for_ms(case(server, link), WAIT_MS)
         finally:
@@ -116,9 +121,11 @@ def case_L2_each_packet_is_one_write():
 
 
 def case_a_link_that_is_not_up_takes_nothing():
-    link = Link("rig", "host")
+    link = Link("rig", "host", resolve=resolve)
     for call in (
         lambda: link.publish(b"t", b""),
+        lambda: link.send(b"t", b"", 2, 1),
+        lambda: link.release(1),
         lambda: link.subscribe(b"t"),
         link.ping,
     ):
@@ -141,7 +148,14 @@ def case_a_message_that_only_has_to_wait_for_room_is_another_error():
         writes_less = link.sock
         writes_less.most = 1
         assert link.publish(b"t", bytes(99)) is False
-        raises(OSError, lambda: [link.publish(b"t", bytes(99)) for _ in range(3)])
+        for full in (
+            lambda: link.publish(b"t", bytes(99)),
+            lambda: link.release(1),
+            lambda: link.subscribe(b"t"),
+            link.ping,
+        ):
+            said = raises(OSError, lambda full=full: [full() for _ in range(300)])
+            assert "{}".format(errno.ENOBUFS) in said
         link.close()
 
     asyncio.run(case())
@@ -334,7 +348,7 @@ def case_L10_a_connect_that_fails_leaves_no_socket():
 
     async def case():
         listener = socket.socket()
-        link = Link("rig", "127.0.0.1", 1)
+        link = Link("rig", "127.0.0.1", 1, resolve=resolve)
         for _ in range(3):
             try:
                 await link.connect()

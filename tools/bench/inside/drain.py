@@ -14,7 +14,7 @@ import time
 
 from rig import Line, address
 
-from firmware.mqtt_wire import Outbound
+from firmware.mqtt_out import Outbound
 from millpond.message import NORMAL
 from millpond.reading import FLOAT32, pack_reading
 
@@ -32,7 +32,7 @@ class Pings:
         self._sock.connect(socket.getaddrinfo(*address())[0][-1])
         self._sock.setsockopt(6, 1, 1)
         hello = Outbound(64)
-        hello.connect(b"pings", 2, 0, [])
+        hello.connect(b"pings", 0, True)
         self._sock.write(hello.buffer, 0, hello.end)
         self._sock.read(4)
         self._count = 0

@@ -6,6 +6,7 @@ import sys
 import time
 
 from firmware.backoff import Backoff
+from firmware.dial import sockaddr
 from firmware.link import UP, Link
 from firmware.log import Log
 from firmware.opening import Opening
@@ -26,6 +27,11 @@ PAYLOAD = bytes(64)
 def address():
     """Host and port of the broker, from the command line."""
     return sys.argv[1], int(sys.argv[2])
+
+
+async def resolve_at_once(host, port):
+    """The broker's address, which is in numbers."""
+    return sockaddr(host, port)
 
 
 class Line:
@@ -50,6 +56,7 @@ class Line:
         self.sender = Sender(
             self.ring, topics, on_delivered=self._delivered, prepare=self.packer.prepare
         )
+        link.setdefault("resolve", resolve_at_once)
         self.link = Link(client_id, host, port or broker, keepalive=0, **link)
         log = Log(log_level, clock)
         self.uplink = Uplink(

@@ -11,7 +11,7 @@ import time
 from rig import PAYLOAD, TOPIC, Line, address
 from umqtt.simple import MQTTClient
 
-from firmware.mqtt_wire import Outbound
+from firmware.mqtt_out import Outbound
 
 _ROUNDS = 15
 _MESSAGES = 3000
@@ -28,7 +28,7 @@ class Bare:
         self._sock.connect(socket.getaddrinfo(host, port)[0][-1])
         self._sock.setsockopt(6, 1, 1)
         hello = Outbound(64)
-        hello.connect(b"bare", 2, 0, [])
+        hello.connect(b"bare", 0, True)
         self._sock.write(hello.buffer, 0, hello.end)
         self._sock.read(4)
 
