@@ -81,6 +81,7 @@ _LINK_LOST = (
     ("stall", 3000),
 )
 _QOS2_CUT = (("cut", 0), ("cut", 1), ("cut", 2), ("cut", 3), ("lose_acks", 1), ("lose_acks", 2))
+_RELEASE_CUT = (("cut", 2), ("cut", 3), ("reset_out", 4)) * 4
 _SESSION_LOST = (("restart", 0), ("forget", 0))
 _SOON = (0, 0, 5, 15, 25, 35, 60, 300)
 _LATER = (300, 1000, 3000)
@@ -93,7 +94,7 @@ _HALF_WAY = (
     ((1000, 3000), _QOS2_CUT),
     ((0,), _QOS2),
     (_SOON, (("power_loss", 0), ("power_loss", 0), ("power_loss", 2000), ("stop", 0))),
-    (_SOON, _LINK_LOST),
+    (_SOON, _LINK_LOST + _RELEASE_CUT),
     ((0, 60, 1500, 3000), _QOS2),
     (_SOON, _LINK_LOST),
     (_LATER, (("heal", 0), ("power_loss", 0), ("reset", 0))),
