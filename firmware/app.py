@@ -22,6 +22,7 @@ from firmware.hardware_watchdog import HardwareWatchdog
 from firmware.link import Link
 from firmware.log import Log
 from firmware.network_up import HostNetwork, Wifi, time_of_day
+from firmware.opening import Opening
 from firmware.outlet import Outlet
 from firmware.receipts import Receipts
 from firmware.resolver import Resolver
@@ -180,6 +181,14 @@ class App:
             tls=self._make_tls(),
         )
         self.link.set_last_will(self._topic("status"), b'{"state": "offline"}', True, 1)
+        self.opening = Opening(
+            self.link,
+            self.sender,
+            self.clock,
+            self.log,
+            lambda: self._greetings(announcement),
+            ((self._topic("cmd"), QOS_AT_LEAST_ONCE),) if c["commands.enabled"] else (),
+        )
         self.uplink = Uplink(
             self.link,
             self.sender,
@@ -189,10 +198,9 @@ class App:
                 1000 * c["mqtt.backoff_min_s"], 1000 * c["mqtt.backoff_max_s"], random.getrandbits
             ),
             self.log,
+            self.opening,
             c["mqtt.clean_session"],
             self._obstacle,
-            lambda: self._greetings(announcement),
-            ((self._topic("cmd"), QOS_AT_LEAST_ONCE),) if c["commands.enabled"] else (),
         )
 
     def _make_resolver(self):

@@ -83,8 +83,8 @@ class Link(MQTTClient):
     the limit for each step of connecting. `resolve(host, port)` is a coroutine function that gives
     the broker's address (`firmware.dial`). `tls`, a `firmware.tls.Tls`, makes the connection a TLS
     one. `set_callback(f)` sets umqtt's `f(topic, msg)` for inbound messages; whoever owns the link
-    replaces `on_acknowledged`, `on_received`, `on_completed`, `on_subscribed`, `on_flushed` and, to
-    know more of an inbound message than umqtt tells, `on_message`.
+    replaces `on_acknowledged`, `on_received`, `on_completed`, `on_pong`, `on_subscribed`,
+    `on_flushed` and, to know more of an inbound message than umqtt tells, `on_message`.
     """
 
     def __init__(
@@ -188,8 +188,9 @@ class Link(MQTTClient):
         try:
             while not self._write_some() and self._out.at == begun:
                 await self._writable
-        except OSError as error:
-            self._tls.explain(error)
+                self.sock.heed()
+        except (OSError, MemoryError) as error:
+            self.sock.explain(error)
             raise
 
     # -- sending ---------------------------------------------------------------------------------
@@ -374,6 +375,7 @@ class Link(MQTTClient):
     def on_pingresp(self):
         self._require_up("PINGRESP")
         self._ping_sent_at = None
+        self.on_pong()
 
     def on_publish(self, topic, payload, qos, retained, packet_id):
         self._require_up("PUBLISH")
@@ -398,6 +400,9 @@ class Link(MQTTClient):
 
     def on_completed(self, packet_id):
         """Called for each PUBCOMP. Meant to be replaced."""
+
+    def on_pong(self):
+        """Called for each PINGRESP. Meant to be replaced."""
 
     def on_subscribed(self, packet_id, code):
         """Called for each SUBACK: the QoS granted, or 0x80 for a refusal. Meant to be replaced."""

@@ -10,7 +10,7 @@ import json
 from micropython import const
 
 from millpond import health as judge
-from millpond.sender import LEAVING, WAITING
+from millpond.sender import CLEARING, LEAVING, WAITING
 
 _LONGEST = const(120)  # characters of a text in the health message
 _REFUSAL = const(60)
@@ -82,7 +82,7 @@ def troubles(app, now):
         found += app.supervisor.unwell(now)
         if not app.uplink.is_up() and down_s >= _NOTABLE_S:
             found.append("the link is down: {}".format(app.uplink.reason))
-    for topic in sorted(app.uplink.refused):
+    for topic in sorted(app.opening.refused):
         found.append("subscription to {} refused by the broker".format(topic))
     for sampler in app.samplers:
         if sampler.failing:
@@ -114,7 +114,7 @@ def _link(app):
 
 def _in_flight(app):
     sender = app.sender
-    if sender.state < LEAVING:
+    if sender.state < CLEARING:
         return None
     return {
         "packet_id": sender.packet_id,

@@ -8,29 +8,29 @@ has to be waited for, until it is over; then the write is done. So it needs no t
 deadline of whoever writes. What does stall the event loop is the arithmetic of one such step, for
 which the port offers nothing shorter.
 
-Files are PEM, as openssl writes it, or DER; a port without PEM is given DER. A PEM file may hold
-several certificates of signers; of `cert_file` the first is used.
+Of a broker's alert mbedtls tells no more than that there was one. So `heed`, between the steps,
+looks first at what has come, where the port can do that; and where the broker closed on us while we
+still wrote, its alert is left to be read.
+
+A PEM file may hold several certificates of signers; of `cert_file` the first is used.
 """
 
-import errno
+import socket
 import ssl
-import time
-from binascii import a2b_base64
+
+from micropython import const
 
 from firmware.dial import Hopeless, Unreachable
 from firmware.settings import ConfigError
+from firmware.tls_files import belong_together, ders
+from firmware.tls_words import distrusted, failed, refused
 
-# What mbedtls says of a certificate, and what that means.
-_DOUBTS = (
-    ("not correctly signed", "none of those in mqtt.ca_file has signed it"),
-    ("Common Name", "it is not made out to {name}"),
-    ("has expired", "it has expired, seen from {date}, the date here"),
-    ("in the future", "it is not valid yet, seen from {date}, the date here"),
-    ("signed with an unacceptable", "it is signed in a way that is too weak"),
-)
-_CLOSED = (errno.ECONNRESET, 32)  # EPIPE, which MicroPython has no name for
-_ALERT = "MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE"
-_RECORD = "MBEDTLS_ERR_SSL_INVALID_RECORD"
+_PEEK = getattr(socket, "MSG_PEEK", None)
+
+# An alert as a record of its own: type, version, length 2, level, number.
+_ALERT = const(0x15)
+_ALERT_BYTES = const(7)
+_FATAL = b"\x00\x02\x02"
 
 
 class Tls:
@@ -47,19 +47,27 @@ class Tls:
         self._context = context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
         if verify:
-            for der in _ders("mqtt.ca_file", ca_file, "CERTIFICATE"):
-                _accepted("mqtt.ca_file", ca_file, self._trust, der)
+            for der in ders("mqtt.ca_file", ca_file, "CERTIFICATE"):
+                _accepted("mqtt.ca_file " + ca_file, self._trust, der)
         if cert_file:
-            der = _ders("mqtt.cert_file", cert_file, "CERTIFICATE")[0]
-            key = _ders("mqtt.key_file", key_file, "PRIVATE KEY")[0]
-            what = "{} with key {}".format(cert_file, key_file)
-            _accepted("mqtt.cert_file", what, context.load_cert_chain, der, key)
+            self._show(cert_file, key_file)
 
     def _trust(self, der):
         self._context.load_verify_locations(cadata=der)
 
+    def _show(self, cert_file, key_file):
+        cert = ders("mqtt.cert_file", cert_file, "CERTIFICATE")[0]
+        key = ders("mqtt.key_file", key_file, "PRIVATE KEY")[0]
+        what = "mqtt.cert_file {} with key {}".format(cert_file, key_file)
+        _accepted(what, self._context.load_cert_chain, cert, key)
+        if not belong_together(cert, key):
+            raise ConfigError("mqtt.key_file {}: not the key of {}".format(key_file, cert_file))
+
     def wrap(self, sock, host):
-        """A TLS socket over `sock`, which is connected or will be; Hopeless when that fails."""
+        """A TLS socket over `sock`, which is connected or will be.
+
+        Hopeless when that fails, Unreachable when only memory is short.
+        """
         name = self._name or host
         try:
             wrapped = self._context.wrap_socket(
@@ -67,24 +75,10 @@ class Tls:
             )
         except ValueError as error:
             raise Hopeless("TLS: {}".format(str(error).strip()))
-        return Secured(wrapped, sock, name)
-
-    def explain(self, error):
-        """Raise Unreachable or Hopeless with the reason, where the handshake ended by `error`."""
-        text = str(error)
-        if _RECORD in text:
-            raise Hopeless("TLS: the broker does no TLS on this port, it answers in plain text")
-        if _ALERT in text:
-            raise Unreachable("TLS: the broker refused the handshake" + self._hint())
-        if len(error.args) > 1:
-            raise Unreachable("TLS: {}".format(error.args[1]))
-        if error.errno in _CLOSED:
-            raise Unreachable("TLS: the broker ended the handshake" + self._hint())
-
-    def _hint(self):
-        if self._has_cert:
-            return "; does it know who signed mqtt.cert_file?"
-        return "; does it ask for a certificate (mqtt.cert_file)?"
+        except (OSError, MemoryError) as error:
+            _tell(failed(error, self._has_cert, name))
+            raise
+        return Secured(wrapped, sock, name, self._has_cert)
 
 
 class Secured:
@@ -94,10 +88,11 @@ class Secured:
     stand behind it by then.
     """
 
-    def __init__(self, raw, plain, name):
+    def __init__(self, raw, plain, name, has_cert):
         self.raw = raw
         self._plain = plain
         self._name = name
+        self._has_cert = has_cert
         self._begun = 0
         self.readinto = raw.readinto
 
@@ -107,9 +102,28 @@ class Secured:
         try:
             written = self.raw.write(buf, at, n)
         except ValueError as error:
-            raise Hopeless(doubt(str(error), self._name))
+            raise Hopeless(distrusted(str(error), self._name))
         self._begun = n - (written or 0)
         return written
+
+    def heed(self):
+        """Between two steps of the handshake: raise the reason if the broker has refused it."""
+        if _PEEK is not None:
+            self._hear(_PEEK)
+
+    def explain(self, error):
+        """Raise the reason in words why the handshake ended by `error`, if it is one of TLS."""
+        self._hear()
+        _tell(failed(error, self._has_cert, self._name))
+
+    def _hear(self, *flags):
+        """Raise what a fatal alert means, if one, in clear, is next to be read from the peer."""
+        try:
+            record = self._plain.recv(_ALERT_BYTES, *flags)
+        except OSError:
+            return
+        if len(record) == _ALERT_BYTES and record[0] == _ALERT and record[3:6] == _FATAL:
+            _tell(refused(record[6], self._has_cert, self._name))
 
     def close(self):
         """Close both: after an error a TLS socket leaves the plain one open."""
@@ -117,44 +131,15 @@ class Secured:
         self._plain.close()
 
 
-def doubt(text, name):
-    """What mbedtls says of a certificate, as one line for a person."""
-    whys = [why for said, why in _DOUBTS if said in text] or [" ".join(text.split())]
-    date = "{}-{:02}-{:02}".format(*time.gmtime()[:3])
-    why = " and ".join(whys).format(name=name, date=date)
-    return "TLS: the certificate of the broker is not accepted: {}".format(why)
+def _tell(found):
+    if found:
+        lasting, text = found
+        raise (Hopeless if lasting else Unreachable)(text)
 
 
-def _ders(key, path, label):
-    """The contents of a PEM file with `label`, or of a DER file, as DER; at least one."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise ConfigError("{} {}: cannot be read: {}".format(key, path, error))
-    if b"-----BEGIN" not in data:
-        return [data]
-    found = []
-    for part in data.split(b"-----BEGIN ")[1:]:
-        head, _, rest = part.partition(b"-----")
-        if head.endswith(b"ENCRYPTED PRIVATE KEY") or b"ENCRYPTED" in rest:
-            raise ConfigError("{} {}: a key without a passphrase expected".format(key, path))
-        if head.endswith(label.encode()):
-            found.append(_decoded(key, path, rest.partition(b"-----END")[0]))
-    if not found:
-        raise ConfigError("{} {}: holds no {}".format(key, path, label))
-    return found
-
-
-def _decoded(key, path, base64):
-    try:
-        return a2b_base64(base64.replace(b"\n", b"").replace(b"\r", b""))
-    except ValueError:
-        raise ConfigError("{} {}: is damaged".format(key, path))
-
-
-def _accepted(key, what, load, *ders):
+def _accepted(what, load, *ders):
     try:
         load(*ders)
     except (ValueError, OSError) as error:
-        raise ConfigError("{} {}: {}".format(key, what, " ".join(str(error).split())))
+        why = "damaged, neither PEM nor DER, or of a kind that this port does not know"
+        raise ConfigError("{}: {}: {}".format(what, " ".join(str(error).split()), why))

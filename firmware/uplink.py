@@ -2,10 +2,8 @@
 
     DOWN --wait--> CONNECTING --CONNACK--> UP --lost--> DOWN ...
 
-`run` holds one connection at a time and waits between them. Each begins with the greetings and
-subscriptions, one behind the other as the socket takes them; only then is the Sender let loose.
-A subscription counts as made when its SUBACK has come in this run, and until the broker loses the
-session; each connection asks for those that are not.
+`run` holds one connection at a time and waits between them. Each begins with an Opening; only then
+is the Sender let loose.
 
 `kick` sends what may be sent now: it is called after every append, acknowledgement and connect.
 Under a rate limit a small task calls it whenever the next message's moment has come.
@@ -22,12 +20,10 @@ from umqtt.simple import MQTTException
 from firmware.dial import Hopeless, Unreachable
 from firmware.link import CLOSED, GREETING, PERMANENT, UP, refusal
 from firmware.supervisor import in_seconds
-from millpond.clock import diff
 from millpond.ledger import TOO_LARGE
 from millpond.message import ProtocolError
 
 _EPIPE = const(32)  # the errno module of MicroPython lacks it
-_SUBSCRIPTION_REFUSED = const(0x80)
 _NO_ADDRESS = "no address found for {}"
 
 _CLOSED_BY_PEER = (errno.ECONNRESET, _EPIPE)
@@ -39,6 +35,9 @@ _ERRORS = {
     errno.ETIMEDOUT: "no answer from {}",
     errno.ENOBUFS: "the send buffer is full: {} takes no data",
     errno.ENOTCONN: "the connection to {} is gone",
+    # What mbedtls says once the handshake is over: INVALID_MAC, FATAL_ALERT_MESSAGE.
+    -0x7180: "what came from {} was damaged, says TLS",
+    -0x7780: "the broker at {} ended TLS: does it want another certificate (mqtt.cert_file)?",
     # What getaddrinfo raises, on a port by port basis; the unix port raises a text.
     -2: _NO_ADDRESS,
     -200: _NO_ADDRESS,
@@ -49,14 +48,11 @@ _ERRORS = {
 class Uplink:
     """Keeps `link` connected and moves the ring's messages over it.
 
-    `obstacle()`, if given, says in words why there is no point in trying to connect yet, or gives
-    None. `greetings()` gives
-    the (topic, payload) pairs that are published, retained, on each connect. `subscriptions` are
-    (topic, qos) pairs (L7). A greeting or message too large for the link is set aside and logged.
+    `opening` is what each connection begins with. `obstacle()`, if given, says in words why there
+    is no point in trying to connect yet, or gives None. A message too large for the link is set
+    aside and logged.
 
-    `subscribed` has the topics that the broker has confirmed in this run, `refused` those that it
-    refused last; they are asked for again on the next connection. `losses` counts the
-    connections that ended otherwise than by the end of `run`.
+    `losses` counts the connections that ended otherwise than by the end of `run`.
     """
 
     def __init__(
@@ -67,10 +63,9 @@ class Uplink:
         clock,
         backoff,
         log,
+        opening,
         clean_session=False,
         obstacle=lambda: None,
-        greetings=lambda: (),
-        subscriptions=(),
     ):
         self._link = link
         self._sender = sender
@@ -80,18 +75,13 @@ class Uplink:
         self._log = log
         self._clean_session = clean_session
         self._obstacle = obstacle
-        self._greetings = greetings
-        self._subscriptions = subscriptions
+        self.opening = opening
         self._paced = sender.rate_limit > 0
         self._pacer = None
         self._task = None
         self._beat = None
-        self._asked = {}
-        self._asked_at = 0
         self._oversized = set()
-        self.subscribed = set()
-        self.refused = set()
-        self._opening = iter(())
+        self._session_present = False
         self._given_up = None
         self.where = "{}:{}".format(link.server, link.port)
         self.reason = "not connected yet"
@@ -103,7 +93,7 @@ class Uplink:
         link.on_acknowledged = self._acknowledged
         link.on_received = self._received
         link.on_completed = self._completed
-        link.on_subscribed = self._subscription_answered
+        link.on_pong = self._ponged
         link.on_flushed = self._flushed
 
     # -- sending ---------------------------------------------------------------------------------
@@ -127,8 +117,6 @@ class Uplink:
             if sender.release:
                 self._link.release(sender.packet_id)
                 continue
-            if sender.clear:
-                self._link.release(sender.packet_id)
             payload = self._view[sender.at : sender.at + sender.length]
             left = self._link.send(sender.topic, payload, sender.flags, sender.packet_id)
             if left:
@@ -178,23 +166,18 @@ class Uplink:
             self._link.release(packet_id)
 
     def _completed(self, packet_id):
-        """A PUBCOMP came (S6)."""
+        """A PUBCOMP came (S6). One that only cleared an id is no acknowledgement yet."""
         now = self._clock.now()
-        if self._sender.completed(packet_id, now):
+        if self._sender.cleared(packet_id):
+            self._send(now)
+        elif self._sender.completed(packet_id, now):
             self._backoff.reset()
             self._send(now)
 
-    def _subscription_answered(self, packet_id, code):
-        """A SUBACK came: the subscription is made, or refused until the next connection (L7)."""
-        topic = self._asked.pop(packet_id, None)
-        if topic is None:
-            return
-        if code == _SUBSCRIPTION_REFUSED:
-            self.refused.add(topic)
-            self._log.error("subscription to {} refused".format(topic))
-        else:
-            self.refused.discard(topic)
-            self.subscribed.add(topic)
+    def _ponged(self):
+        """A PINGRESP came."""
+        self.opening.ponged()
+        self._proceed()
 
     def _flushed(self):
         self._sender.left(self._clock.now())
@@ -216,7 +199,7 @@ class Uplink:
         self._task = asyncio.current_task()
         self._beat = beat
         self._pacer = None  # after an interrupt it belongs to an event loop that is gone
-        self.subscribed.clear()
+        self.opening.subscribed.clear()
         self._ended()
         while True:
             await self._wait_for_a_way(beat)
@@ -268,13 +251,14 @@ class Uplink:
         except OSError as error:
             self.reason = self._given_up or self._in_words(error)
             if error.errno in _CLOSED_BY_PEER and self._given_up is None:
+                self.reason += self.opening.closed_by_peer()
                 self._judge()
         finally:
             if self._link.state == UP and not stopped:
                 self.losses += 1
             if self._link.state >= GREETING and self.connects == connects:
                 # The CONNACK that was not seen may have been that of a new session.
-                self.subscribed.clear()
+                self.opening.subscribed.clear()
             self._ended()
         return False
 
@@ -294,33 +278,17 @@ class Uplink:
         self.connects += 1
         self.since = self._clock.seconds
         self._log.info("link up: {}, session {}".format(self.where, "kept" if present else "new"))
-        self._opening = self._open(present)
+        self._session_present = present
+        self.opening.begin(present)
         self._proceed()
         await link.listen()
 
-    def _open(self, present):
-        """Greet and subscribe, a packet a step; each step yields whether it has left entirely."""
-        if not present:
-            self.subscribed.clear()
-        for topic, payload in self._greetings():
-            try:
-                yield self._link.publish(topic, payload, True)
-            except ValueError as error:
-                self._log.error("greeting on {} left out: {}".format(topic, error))
-        for topic, qos in self._subscriptions:
-            if topic not in self.subscribed:
-                packet_id = self._sender.next_packet_id()
-                self._asked[packet_id] = topic
-                self._asked_at = self._clock.now()
-                yield self._link.subscribe(topic, qos, packet_id)
-        self._sender.connected(present, self._clock.now())
-
     def _proceed(self):
-        """Go on with the opening, and behind it with the ring. `_flushed` takes up what waits."""
-        for left in self._opening:
-            if not left:
-                return
-        self._send(self._clock.now())
+        """Go on with the opening, and behind it with the ring."""
+        now = self._clock.now()
+        if self.opening.proceed():
+            self._sender.connected(self._session_present, now)
+        self._send(now)
 
     def _ended(self):
         if self._link.state == UP:
@@ -328,8 +296,7 @@ class Uplink:
         if self._pacer:
             self._pacer.cancel()
             self._pacer = None
-        self._asked.clear()
-        self._opening = iter(())  # it was that connection's
+        self.opening.end()
         self._link.close()
         self._sender.disconnected()
 
@@ -352,20 +319,12 @@ class Uplink:
             reason = self._in_words(error)
         if not reason and self._sender.overdue(now):
             reason = "no acknowledgement within {} s".format(self._sender.ack_timeout_s)
-        if not reason and self._asked:
-            reason = self._unanswered(now)
+        if not reason:
+            reason = self.opening.overdue(now, self._sender.ack_timeout_s)
         if reason:
             self.give_up(reason)
         else:
             self.kick()
-
-    def _unanswered(self, now):
-        """Why to give up when a SUBSCRIBE has waited too long for its SUBACK (L3)."""
-        limit_s = self._sender.ack_timeout_s
-        if diff(now, self._asked_at) < 1000 * limit_s:
-            return None
-        topics = ", ".join(sorted(self._asked.values()))
-        return "no answer to the subscription to {} within {} s".format(topics, limit_s)
 
     def give_up(self, reason):
         """Drop the connection for `reason` and make it anew. Not to be called from within `run`."""

@@ -4,10 +4,12 @@ Pure logic: it is told of connections, departures, acknowledgements and the time
 which message of the ring is to be sent. It does no I/O.
 
     OFFLINE --connected--> IDLE --next--> LEAVING --left--> WAITING --acked--> IDLE
-       ^                                    |                  |
-       |            QoS 0: left --> IDLE ---+                  | QoS 2: received
-       |                                                       v
-       +-- disconnected, from any           IDLE <--completed-- RELEASING <--next-- RELEASE
+       ^                    |               |                  |
+       |                    | QoS 2,        | QoS 0: left      | QoS 2: received
+       |                    | id in doubt   v                  v
+       +-- disconnected,    |              IDLE             RELEASE --next--> RELEASING
+           from any         v                                                    |
+                         CLEARING --cleared--> IDLE          IDLE <--completed---+
 
 A message that can never leave goes from LEAVING to IDLE by `set_aside`. Of QoS 2, `received` is
 PUBREC, what `next` then gives is PUBREL, and `completed` is PUBCOMP (S6).
@@ -29,7 +31,10 @@ on: perhaps it is the broker that is ill, and then the backlog must not be its v
 
 A broker may hold an id of QoS 2 that nobody here remembers: of a run before a reset, or of a
 message dropped half way. It would take a new message under that id for the old one, and swallow
-it. So on such a session each fresh id is first released, once round all ids (`clear`).
+it. So on such a session a fresh id of QoS 2 is first released, and used only when the PUBCOMP to
+that has come: with PUBREL and PUBLISH behind one another, a link lost behind them would leave open
+which of the two a DUP repeats. The doubt is over once round all ids; one that was used uncleared,
+for QoS 1 or a subscription, begins the round anew.
 
 A rate limit sets a moment for each message, an interval behind the moment of the last one and not
 behind its departure, so that lateness does not add up (S9). Time in which nothing waited is not
@@ -53,10 +58,11 @@ from millpond.message import (
 
 OFFLINE = const(0)
 IDLE = const(1)
-LEAVING = const(2)
-WAITING = const(3)
-RELEASE = const(4)
-RELEASING = const(5)
+CLEARING = const(2)
+LEAVING = const(3)
+WAITING = const(4)
+RELEASE = const(5)
+RELEASING = const(6)
 
 POISON = "poison"
 
@@ -76,13 +82,13 @@ class Sender:
     acknowledged (S9). `max_retries`, up to 100, is how often in a row the peer closes the
     connection on one message before that is dropped as poison (S7). `on_delivered(at, length, tag)`
     is called for each message the broker has, while its payload still stands in the ring's buffer.
-    `prepare(at, length, tag)` is called
-    before a message tagged unstamped leaves for the first time, and gives its tag anew.
+    `prepare(at, length, tag)` is called before a message tagged unstamped leaves for the first
+    time, and gives its tag anew.
 
     After `next` has returned True these describe what to send: `topic` (bytes), `at` and
     `length` (payload in the ring's buffer), `qos`, `retained`, `dup` and `packet_id`; `flags` has
     the three as MQTT does, DUP << 3 | QoS << 1 | RETAIN. But when `release` is true, what is to be
-    sent is the PUBREL of `packet_id`; and when `clear` is, that goes before the PUBLISH.
+    sent is the PUBREL of `packet_id`.
 
     `delivered` counts the messages that the broker has, `resent` how often one was sent once more
     over a new connection, whether as a DUP or as a new publication.
@@ -121,10 +127,10 @@ class Sender:
         self.topic = b""
         self.at = self.length = self.qos = self.packet_id = 0
         self.retained = self.dup = self.release = False
-        self.clear = False
         self._received = False
         self._is_first = True
-        self._doubtful = 0  # how many ids yet may be held by the broker
+        self._doubtful = 0  # how many ids must yet be cleared, one behind the other
+        self._cleared_id = 0
 
         self.delivered = 0
         self.resent = 0
@@ -147,8 +153,14 @@ class Sender:
         while True:
             packet_id = packet_id + 1 if packet_id < _MAX_PACKET_ID else 1
             if packet_id != self._session_id:
-                self._last_id = packet_id
+                self._use(packet_id)
                 return packet_id
+
+    def _use(self, packet_id):
+        """A fresh id goes out."""
+        self._last_id = packet_id
+        if self._doubtful:
+            self._doubtful = self._doubtful - 1 if packet_id == self._cleared_id else _MAX_PACKET_ID
 
     def connected(self, session_present, now):
         """The broker has accepted the connection, with or without an earlier session (S3)."""
@@ -183,12 +195,16 @@ class Sender:
         self._ring.drop(POISON)
         return closings
 
+    def suspects(self):
+        """Whether the peer closed its last connection on the message that goes next (S7)."""
+        return self._closings > 0
+
     def _forget(self, state):
         """Nothing is in flight any more."""
         if self.qos == 2 and self.state != RELEASING:
             self._doubtful = _MAX_PACKET_ID
         self.state = state
-        self._session_id = self._closings = 0
+        self._session_id = self._closings = self._cleared_id = 0
         self._received = False
 
     def next(self, now):
@@ -209,27 +225,35 @@ class Sender:
             ring.retag(tag)
         if tag != self._tag:
             self._describe(tag)
-        self.release = self.clear = False
+        self.at = ring.head_at
+        self.length = ring.head_length
+        self._since = now
         packet_id = ring.head_packet_id
-        if packet_id and self._goes_again(packet_id):
+        if packet_id and packet_id == self._session_id:
             self.dup = self.qos > 0
             self.flags = self._flags | self.dup << 3
         else:
             self.dup = self._received = False
             self.flags = self._flags
             packet_id = self._last_id + 1 if self._last_id < _MAX_PACKET_ID else 1
-            self._last_id = self._session_id = packet_id
-            if self._doubtful:
-                self._doubtful -= 1
-                self.clear = self.qos == 2
+            if self._doubtful and self.qos == 2 and packet_id != self._cleared_id:
+                return self._clear(packet_id)
+            self._use(packet_id)
+            self._session_id = packet_id
+        self.resent += ring.head_packet_id > 0
         ring.sent(packet_id)
         self.packet_id = packet_id
-        self.at = ring.head_at
-        self.length = ring.head_length
+        self.release = False
         self.state = LEAVING
-        self._since = now
         if self.rate_limit:
             self._set_pace(now)
+        return True
+
+    def _clear(self, packet_id):
+        """PUBREL is to be sent for an id that the broker may hold, before it is used."""
+        self.packet_id = packet_id
+        self.release = True
+        self.state = CLEARING
         return True
 
     def _release(self, now):
@@ -241,11 +265,6 @@ class Sender:
         self.state = RELEASING
         self._since = now
         return True
-
-    def _goes_again(self, packet_id):
-        """Count a message that was sent before; True when the broker may know it by that id."""
-        self.resent += 1
-        return packet_id == self._session_id
 
     def _set_pace(self, now):
         """A message goes now: set the moment of the one behind it (S9)."""
@@ -282,7 +301,7 @@ class Sender:
         ValueError unless it is about to leave.
         """
         if self.state != LEAVING:
-            raise ValueError("set aside in state {}: {} expected".format(self.state, LEAVING))
+            raise ValueError("set aside: no message is leaving (state {})".format(self.state))
         self._forget(IDLE)
         self._ring.drop(reason)
 
@@ -327,6 +346,14 @@ class Sender:
         self._since = now
         return True
 
+    def cleared(self, packet_id):
+        """PUBCOMP: the broker no longer holds `packet_id`. False when that was not asked."""
+        if self.state != CLEARING or packet_id != self.packet_id:
+            return False
+        self._cleared_id = packet_id
+        self.state = IDLE
+        return True
+
     def completed(self, packet_id, now):
         """PUBCOMP: the exchange of QoS 2 is over. False when that is not what is in flight."""
         if self.state != RELEASING:
@@ -352,7 +379,7 @@ class Sender:
         To be called every few seconds, which also keeps the pace of S9 from falling so far behind
         that its moment would seem to lie ahead.
         """
-        if self.state < LEAVING:
+        if self.state < CLEARING:
             if diff(now, self._due) > _CATCH_UP_MS:
                 self._due = now
             return False

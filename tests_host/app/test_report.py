@@ -7,7 +7,7 @@ from millpond.clock import Clock
 from millpond.ledger import Ledger
 from millpond.message_queue import MessageQueue
 from millpond.paged_ring import PagedRing
-from millpond.sender import LEAVING, RELEASE, RELEASING, WAITING
+from millpond.sender import CLEARING, LEAVING, RELEASE, RELEASING, WAITING
 from millpond.watchdog import DeliveryWatchdog
 
 
@@ -32,7 +32,6 @@ def app(up=True, length=10):
         attempts=7,
         connects=5,
         losses=4,
-        refused=set(),
     )
     sender = Thing(
         state=3,
@@ -60,6 +59,7 @@ def app(up=True, length=10):
         started_by="power on",
         running=True,
         uplink=uplink,
+        opening=Thing(refused=set()),
         sender=sender,
         queue=queue,
         ring=ring,
@@ -81,6 +81,7 @@ def app(up=True, length=10):
 def test_what_the_message_in_flight_awaits():
     one = app()
     for state, qos, awaits in (
+        (CLEARING, 2, "PUBCOMP"),
         (LEAVING, 1, "the network"),
         (WAITING, 1, "PUBACK"),
         (WAITING, 2, "PUBREC"),
@@ -128,7 +129,7 @@ def test_troubles_name_everything_that_is_wrong():
         "sensor depth is not read: app.start_sensors()",
     ]
     assert found[4].startswith("the ring is 90 % full")
-    ill.uplink.refused = {"m/pond/cmd"}
+    ill.opening.refused = {"m/pond/cmd"}
     assert "subscription to m/pond/cmd refused by the broker" in report.troubles(ill, 0)
     ill.uplink.since = ill.clock.seconds - 2
     assert not any("the link is down" in text for text in report.troubles(ill, 0))

@@ -28,6 +28,7 @@ HEAP_BOUND = 4096  # bytes
 WORDS = re.compile(
     r"connection refused: no broker listens at 127\.0\.0\.1:\d+"
     r"|the broker at 127\.0\.0\.1:\d+ closed the connection"
+    r"(, \d+ times in a row on the greetings: does it allow status and tags\?)?"
     r"|no CONNACK within 1 s|TCP connection not made within 1 s"
     r"|no acknowledgement within 1 s|no answer to a ping within \d+ s"
 )

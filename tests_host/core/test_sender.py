@@ -298,23 +298,78 @@ def test_S6_S4_the_id_of_QoS_2_wraps_and_is_not_given_away():
     assert line.sender.completed(65535, 0)
 
 
-def test_S6_ids_that_a_session_from_before_may_hold_are_released_first():
+def cleared(line):
+    """The next id goes through its clearing: that id, or None where the message goes at once."""
+    sender = line.sender
+    assert sender.next(0)
+    if sender.state != states.CLEARING:
+        sender.left(0)
+        return None
+    assert sender.release and not line.ring.in_flight
+    assert sender.cleared(sender.packet_id)
+    return sender.packet_id
+
+
+def completes(line):
+    """The message of QoS 2 that is in flight goes through the rest of its exchange."""
+    sender = line.sender
+    assert sender.received(sender.packet_id, 0) and sender.next(0) and sender.release
+    assert sender.completed(sender.packet_id, 0)
+
+
+def test_S6_ids_that_a_session_from_before_may_hold_are_cleared_first():
     line = Line()
     sender = line.sender
     line.ring.append(b"a", 1, line.tag2)
     line.put(b"b")
     line.ring.append(b"c", 1, line.tag2)
     sender.connected(True, 0)
-    assert line.sent() == (b"a", 1, False) and sender.clear
-    assert not sender.completed(1, 0)  # the answer to that
+    assert cleared(line) == 1
+    assert line.sent() == (b"a", 1, False) and not sender.release
+    assert not sender.cleared(1)  # an answer that comes again
     sender.disconnected()
     sender.connected(True, 0)
-    assert line.sent() == (b"a", 1, True) and not sender.clear
-    assert sender.received(1, 0) and sender.next(0) and not sender.clear
-    assert sender.completed(1, 0)
-    assert line.sent() == (b"b", 2, False) and not sender.clear
+    assert line.sent() == (b"a", 1, True)
+    completes(line)
+    assert line.sent() == (b"b", 2, False)
     assert sender.acked(2, 0)
-    assert line.sent() == (b"c", 3, False) and sender.clear
+    assert cleared(line) == 3
+    assert line.sent() == (b"c", 3, False)
+    assert sender.delivered == 2 and line.ring.stray_acks == 0
+
+
+def test_S6_nothing_is_published_before_the_id_is_known_to_be_clear():
+    line = Line(ack_timeout_s=10)
+    sender = line.sender
+    line.ring.append(b"a", 1, line.tag2)
+    sender.connected(True, 0)
+    for now in (0, 20000):
+        assert sender.next(now) and sender.release and sender.state == states.CLEARING
+        sender.left(now)  # that of a PUBREL means nothing
+        assert not sender.next(now)
+        assert not sender.cleared(2) and not sender.acked(1, now) and not sender.received(1, now)
+        assert not sender.overdue(now + 9999) and sender.overdue(now + 10000)
+        assert sender.closed_by_peer(now) == 0
+        sender.disconnected()
+        sender.connected(True, now)
+    assert cleared(line) == 1
+    sender.disconnected()
+    sender.connected(True, 0)
+    assert line.sent() == (b"a", 1, False)
+    assert (sender.resent, sender.delivered) == (0, 0)
+
+
+def test_S6_what_comes_while_an_id_is_cleared_has_its_turn_by_priority():
+    line = Line()
+    sender = line.sender
+    line.ring.append(b"a", 1, line.tag2)
+    sender.connected(True, 0)
+    assert sender.next(0) and sender.release
+    line.ring.append(b"critical", 3, line.tag2)
+    assert sender.cleared(1)
+    assert line.sent() == (b"critical", 1, False)
+    completes(line)
+    assert cleared(line) == 2
 
 
 def test_S6_once_round_and_in_a_new_session_no_id_is_in_doubt():
@@ -325,16 +380,36 @@ def test_S6_once_round_and_in_a_new_session_no_id_is_in_doubt():
     sender._doubtful = 2
     for doubt in (True, True, False):
         line.ring.append(b"", 1, line.tag2)
-        packet_id = line.sent()[1]
-        assert sender.clear is doubt
-        assert sender.received(packet_id, 0) and sender.next(0) and sender.completed(packet_id, 0)
+        assert (cleared(line) is not None) is doubt
+        if doubt:
+            assert line.sent()
+        completes(line)
     for first in (False, True):
         line = Line()
         line.sender.connected(first, 0)
         line.sender.disconnected()
         line.sender.connected(not first, 0)
         line.ring.append(b"a", 1, line.tag2)
-        assert line.sent() and not line.sender.clear
+        assert cleared(line) is None
+
+
+def test_S6_an_id_that_was_used_uncleared_begins_the_round_anew():
+    for use in ("QoS 1", "subscription"):
+        line = Line()
+        sender = line.sender
+        sender.connected(True, 0)
+        sender._doubtful = 2
+        if use == "QoS 1":
+            line.put(b"b")
+            assert cleared(line) is None
+            assert sender.acked(1, 0)
+        else:
+            assert sender.next_packet_id() == 1
+        for packet_id in (2, 3, 4):
+            line.ring.append(b"", 1, line.tag2)
+            assert cleared(line) == packet_id
+            assert line.sent()
+            completes(line)
 
 
 def test_S6_a_message_dropped_half_way_leaves_its_id_in_doubt():
@@ -343,7 +418,19 @@ def test_S6_a_message_dropped_half_way_leaves_its_id_in_doubt():
     line.ring.append(b"c", 1, line.tag2)
     packet_id = line.sent()[1]
     assert line.sender.acked(packet_id, 0)
-    assert line.sent()[0] == b"c" and line.sender.clear
+    assert cleared(line) == packet_id + 1
+
+
+def test_S6_an_id_that_was_cleared_once_is_not_clear_for_ever():
+    line = Line(max_retries=1)
+    sender = line.sender
+    line.ring.append(b"a", 1, line.tag2)
+    sender.connected(True, 0)
+    assert cleared(line) == 1 and line.sent()
+    assert closed(line) == 1
+    sender._last_id = 0  # as once round
+    line.ring.append(b"b", 1, line.tag2)
+    assert cleared(line) == 1
 
 
 def test_S6_S5_each_half_of_QoS_2_has_the_whole_time():
@@ -533,7 +620,7 @@ def test_a_message_that_can_never_leave_is_set_aside_and_counted():
     line = Line()
     sender = line.sender
     line.put(b"a", b"b")
-    assert "2" in raises(ValueError, sender.set_aside, "too_large")
+    assert "no message is leaving" in raises(ValueError, sender.set_aside, "too_large")
     sender.connected(False, 0)
     sender.next(0)
     sender.set_aside("too_large")
@@ -618,11 +705,13 @@ def test_no_allocation_from_append_to_completion():
     line = Line()
     tag = line.tag2
     ring, sender = line.ring, line.sender
-    sender.connected(False, 0)
+    sender.connected(True, 0)
 
     def work():
         for _ in range(50):
             ring.append(b"x", 1, tag)
+            sender.next(0)
+            sender.cleared(sender.packet_id)
             sender.next(0)
             sender.left(0)
             sender.received(sender.packet_id, 0)

@@ -73,8 +73,11 @@ class AppRig:
         gauges["feeds"] = Wdt.feeds
         gauges["timeouts"] = Wdt.timeouts
         gauges["resets"] = self.resets
-        gauges["subscribed"] = sorted(self.app.uplink.subscribed)
+        gauges["subscribed"] = sorted(self.app.opening.subscribed)
         return gauges
+
+    def do_status(self):
+        return {"page": self.app.status_text()}
 
     def do_sick(self, mode):
         """From now on the task `sick` is "well", "hang"s, "raise"s or "end"s."""

@@ -1,9 +1,13 @@
 """A real broker, a proxy that makes faults, and the judge of what arrived, for each link test."""
 
+import socket
+
 import pytest
 
 from tests_host.link.harness import Judge, Rig
+from tests_host.link.tls_kit import Paper
 from tools.broker import MOSQUITTO, Broker
+from tools.loopback import HOST
 from tools.proxy import Proxy
 
 
@@ -33,3 +37,16 @@ def rig(proxy):
     """A rig with default options behind the proxy."""
     with Rig(proxy.port) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory):
+    """Certificates, good and bad."""
+    return Paper(tmp_path_factory.mktemp("paper"))
+
+
+@pytest.fixture(scope="module")
+def plain_port():
+    """A free port, for the second listener of a TLS broker."""
+    with socket.create_server((HOST, 0)) as server:
+        return server.getsockname()[1]

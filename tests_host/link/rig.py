@@ -24,6 +24,7 @@ import umqtt.simple
 from firmware import dial
 from firmware.backoff import Backoff
 from firmware.link import CLOSED, CONNECTING, GREETING, RESOLVING, SECURING, UP, Link
+from firmware.opening import Opening
 from firmware.resolver import Resolver
 from firmware.supervisor import Supervisor
 from firmware.tls import Tls
@@ -74,6 +75,7 @@ def say(**event):
     print(json.dumps(event))
 
 
+_SENDING = ("offline", "idle", "clearing", "leaving", "waiting", "release", "releasing")
 _STATES = {
     CLOSED: "closed",
     RESOLVING: "resolving",
@@ -129,6 +131,30 @@ class BrokenOut:
         raise OSError(EPIPE)
 
 
+class Starving:
+    """Stands in for an SSLContext, and for its socket if `late`, where memory is short: once."""
+
+    readinto = None
+
+    def __init__(self, tls, error, late):
+        self._error = MemoryError() if error == "memory" else OSError(error)
+        self._late = late
+        self._tls, self._well = tls, tls._context
+        tls._context = self
+
+    def wrap_socket(self, *_, **__):
+        self._tls._context = self._well
+        if self._late:
+            return self
+        raise self._error
+
+    def write(self, *_):
+        raise self._error
+
+    def close(self):
+        pass
+
+
 class Rig:
     """The composition, and what may be ordered."""
 
@@ -167,6 +193,14 @@ class Rig:
         self.supervisor.add("trickle", self.trickle, LIMIT_MS)
 
     def make_uplink(self):
+        self.opening = Opening(
+            self.link,
+            self.sender,
+            self.clock,
+            self.log,
+            lambda: self.o["greetings"],
+            self.o["subscriptions"],
+        )
         return Uplink(
             self.link,
             self.sender,
@@ -174,10 +208,9 @@ class Rig:
             self.clock,
             self.backoff,
             self.log,
+            self.opening,
             self.o["clean_session"],
             lambda: None if self.network else "no network",
-            lambda: self.o["greetings"],
-            self.o["subscriptions"],
         )
 
     def make_resolve(self):
@@ -301,6 +334,10 @@ class Rig:
     def do_break_writes(self):
         self.link.sock = BrokenOut(self.link.sock)
 
+    def do_starve(self, error, late):
+        """The next TLS connection finds no memory: error "memory", or an errno."""
+        Starving(self.link._tls, error, late)
+
     def do_network(self, up):
         """Whether there is a network from now on."""
         self.network = up
@@ -331,14 +368,14 @@ class Rig:
             "ceiling_ms": self.backoff.ceiling_ms,
             "pings": link.pings,
             "skipped": link.skipped,
-            "subscribed": sorted(uplink.subscribed),
-            "refused": sorted(uplink.refused),
+            "subscribed": sorted(self.opening.subscribed),
+            "refused": sorted(self.opening.refused),
             "received": self.received,
             "delivered": sender.delivered,
             "first_at": self.first_at,
             "last_at": self.last_at,
             "resent": sender.resent,
-            "sending": sender.state,
+            "sending": _SENDING[sender.state],
             "held": ring.messages(),
             "stolen": sum(ring.stolen),
             "dropped": self.dropped,

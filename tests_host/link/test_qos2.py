@@ -7,9 +7,9 @@ import pytest
 
 from tests_host.link import wire
 from tests_host.link.harness import Judge, Rig
-from tests_host.link.scripted import CONNACK_NEW, End, Scripted, packet_id
+from tests_host.link.scripted import CONNACK_KEPT, CONNACK_NEW, End, Scripted, packet_id
 from tools.broker import MOSQUITTO, Broker
-from tools.mqtt_packets import PUBCOMP, PUBLISH, PUBREC, PUBREL
+from tools.mqtt_packets import PINGREQ, PUBCOMP, PUBLISH, PUBREC, PUBREL
 from tools.proxy import DOWN, UP, Proxy
 
 EXCHANGE_UP = 78 + 4  # a PUBLISH of 64 bytes to rig/data, and PUBREL
@@ -128,6 +128,8 @@ def picky(end: End) -> None:
             end.send(bytes((first << 4, 2)) + packet_id(packet))
         elif kind == PUBREL:
             end.send(b"\x70\x02" + packet[2:4])
+        elif kind == PINGREQ:
+            end.send(b"\xd0\x00")
 
 
 @pytest.mark.parametrize("qos", [1, 2])
@@ -145,6 +147,41 @@ def test_S7_a_message_that_the_broker_closes_on_is_dropped_with_a_word_and_the_r
             "dropped as poison: topic rig/data, payload of 9 bytes: "
             "the broker closed 3 connections in a row on it"
         )
+
+
+def strict(end: End) -> None:
+    """A play: a broker that closes on a greeting."""
+    end.packet()
+    end.send(CONNACK_KEPT)
+    while b"huge" not in end.packet():
+        pass
+
+
+def test_S7_a_message_is_not_to_blame_for_the_greetings_before_it():
+    options = {"greetings": [["rig/tags", "huge"]], "max_retries": 2}
+    with Scripted(*[strict] * 8, picky) as server, Rig(server.port, **options) as rig:
+        rig.order("put", n=3)
+        rig.delivered(3)
+        assert rig.stats()["dropped"] == []
+        assert "in a row on the greetings: does it allow status and tags?" in rig.down(8)
+        assert b"\xc0\x00" in server.packets[8]
+
+
+def test_L3_a_ping_behind_the_greetings_has_a_deadline():
+    def mute(end: End) -> None:
+        end.packet()
+        end.send(CONNACK_KEPT)
+        end.until_closed()
+
+    with Scripted(strict, mute, picky) as server, Rig(server.port, keepalive_s=0) as rig:
+        rig.up()
+        rig.order("put", text="huge")
+        rig.down(1)
+        rig.up(2)
+        rig.until(lambda _: b"\xc0\x00" in server.packets[1], "the ping")
+        rig.order("advance", ms=20000)
+        assert rig.down(2) == "no answer to a ping within 20 s"
+        rig.delivered(1)
 
 
 def test_S7_a_broker_that_restarts_again_and_again_costs_nothing(tmp_path):

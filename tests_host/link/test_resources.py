@@ -77,9 +77,13 @@ def test_L10_a_connection_given_up_while_a_page_leaves():
         Rig(server.port, send_buffer=2048, backoff_ms=[1, 1]) as rig,
     ):
         rig.order("put", n=1, size=4088)
-        before = rig.until(lambda s: s["sending"] == 2, "a page half gone") and rig.open_files()
+        before = (
+            rig.until(lambda s: s["sending"] == "leaving", "a page half gone") and rig.open_files()
+        )
         for n in range(1, 21):
-            rig.until(lambda s, n=n: s["sending"] == 2 and s["connects"] == n, "a page half gone")
+            rig.until(
+                lambda s, n=n: s["sending"] == "leaving" and s["connects"] == n, "a page half gone"
+            )
             rig.order("give_up")
             rig.down(n)
         rig.delivered(1)

@@ -90,7 +90,7 @@ def test_a_page_half_gone_goes_whole_over_the_next_connection(how):
         Rig(server.port, send_buffer=2048) as rig,
     ):
         rig.order("put", n=2, size=4088)
-        rig.until(lambda s: s["sending"] == 2, "a page half gone")
+        rig.until(lambda s: s["sending"] == "leaving", "a page half gone")
         rig.order(how)
         stopped.set()
         rig.delivered(2)

@@ -28,6 +28,18 @@ KNOWN = {
             (0, "put_qos2", 1),
         ),
     ),
+    "a link lost behind the release of an id, and then the message": (
+        _calm(),
+        0,
+        (
+            (3000, "lose_acks", 1),
+            (0, "put_qos2", 1),
+            (1000, "power_loss", 0),
+            (3000, "reset_out", 0),
+            (0, "put_qos2", 1),
+            (3000, "heal", 0),
+        ),
+    ),
     "a CONNACK is lost, and with it what it said of the session": (
         _calm(),
         0,
