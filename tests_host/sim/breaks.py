@@ -35,6 +35,12 @@ def fresh_id(app):
     app.sender.connected = broken
 
 
+def taken_for_kept(app):
+    """A new session is taken for the one before."""
+    connected = app.sender.connected
+    app.sender.connected = lambda present, now: connected(True, now)
+
+
 def forgotten(app):
     """What was in flight when the link was lost counts as delivered."""
     lost = app.sender.disconnected
@@ -105,6 +111,7 @@ def pubrel_skipped(app):
         if present and sender._received and app.ring.head():
             app.ring.sent(sender._session_id)
             sender._advance(sender._session_id, now)
+            app.uplink._backoff.reset()
 
     app.sender.connected = broken
 
@@ -164,14 +171,15 @@ def no_pings(app):
 
 def old_opening(app):
     """The greetings of a lost connection are gone on with on the next one."""
-    ended = app.uplink._ended
+    opening = app.uplink.opening
+    end = opening.end
 
     def broken():
-        opening = app.uplink._opening
-        ended()
-        app.uplink._opening = opening
+        steps = opening._steps
+        end()
+        opening._steps = steps
 
-    app.uplink._ended = broken
+    opening.end = broken
 
 
 class _Lasting(set):
@@ -183,7 +191,7 @@ class _Lasting(set):
 
 def subscribed_for_ever(app):
     """A subscription is not renewed when the broker has lost the session."""
-    app.uplink.subscribed = _Lasting()
+    app.uplink.opening.subscribed = _Lasting()
 
 
 def early_reset(app):
@@ -220,13 +228,40 @@ def uncounted(app):
 
 def expired_uncounted(app):
     """What the ring drops because of its age is not counted."""
-    told = app.ring._on_drop
+    told = app.ledger.lost
 
     def broken(at, length, tag, lane, reason):
         if reason != "expired":
             told(at, length, tag, lane, reason)
 
-    app.ring._on_drop = broken
+    app.ledger.lost = broken
+
+
+def poison_uncounted(app):
+    """What is dropped as poison is not counted."""
+    told = app.ledger.lost
+
+    def broken(at, length, tag, lane, reason):
+        if reason != "poison":
+            told(at, length, tag, lane, reason)
+
+    app.ledger.lost = broken
+
+
+def receipts_lost(app):
+    """Nobody is told what became of a message."""
+    app.receipts._note = lambda *_: None
+
+
+def pace_ignored(app):
+    """Messages leave as fast as they are acknowledged, whatever the rate limit."""
+    following = app.sender.next
+
+    def broken(now):
+        app.sender._due = now
+        return following(now)
+
+    app.sender.next = broken
 
 
 def last_first(app):
@@ -237,7 +272,7 @@ def last_first(app):
     def broken(*arguments):
         if len(kept) == 0 and arguments[0] == "sim/1":
             kept.append(arguments)
-            return 1
+            return 0
         if kept and arguments[0] == "sim/1":
             answer = enqueue(*arguments)
             enqueue(*kept.pop())
@@ -251,6 +286,7 @@ _ALL = (
     any_ack,
     no_dup,
     fresh_id,
+    taken_for_kept,
     forgotten,
     two_in_flight,
     id_zero,
@@ -270,6 +306,9 @@ _ALL = (
     left_open,
     uncounted,
     expired_uncounted,
+    poison_uncounted,
+    receipts_lost,
+    pace_ignored,
     last_first,
 )
 BREAKS = {broken.__name__: broken for broken in _ALL}

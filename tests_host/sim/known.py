@@ -13,6 +13,7 @@ def _calm(**mqtt):
     config["counter"] = (0, 0)
     config["health"]["period_s"] = 600
     config["send"]["rate_limit"] = 0
+    config["ring"]["max_age_s"] = 0
     return config
 
 

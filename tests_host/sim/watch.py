@@ -14,6 +14,7 @@ from tests_host.sim.verdict import must
 from millpond.page_lists import NONE  # isort: skip
 
 _SLACK_MS = 3000
+_CATCH_UP_MS = 60
 
 
 class Watch:
@@ -28,6 +29,7 @@ class Watch:
         self.attempt = None
         self._id = self._at = 0
         self._known = self._fresh = self._received = False
+        self._paced = self._first_at = 0
         self._claimed = {}
         self.delivered_items = self.dropped_items = 0
         self.dropped_numbers = set()
@@ -36,7 +38,10 @@ class Watch:
         self._stand_between()
 
     def _stand_between(self):
+        from firmware.link import UP  # what it imports must be simulated by then
+
         app = self._app
+        self._up = UP
         sender = app.sender
         backoff = app.uplink._backoff
         self._backoff = backoff
@@ -51,8 +56,11 @@ class Watch:
     # -- what is sent ----------------------------------------------------------------------------
 
     def _connected(self, present, now):
-        self._known = self._known and present
+        app = self._app
+        must(app.link.state == self._up, "the Sender is let loose on a link that is not up")
+        self._known = self._known and app.link._connack[0]
         self._fresh = True
+        self._paced = 0
         self._real_connected(present, now)
 
     def _pubrec(self, packet_id, now):
@@ -61,6 +69,7 @@ class Watch:
         return taken
 
     def _send(self, topic, payload, flags, packet_id):
+        must(self._app.link.state == self._up, "sent on a link that is not up")
         message = (bytes(topic), bytes(payload))
         if message[0] in GREETINGS:
             return self._real_send(topic, payload, flags, packet_id)
@@ -71,6 +80,7 @@ class Watch:
             must(not dup, "DUP on the first send of {}", packet_id)
         else:
             self._judge_repetition(message, qos, dup, packet_id)
+        self._judge_pace()
         self.attempt = message
         self._id = packet_id
         self._at = self._app.sender.at
@@ -88,6 +98,18 @@ class Watch:
         must(dup == self._known, "{} sent again, DUP {}, session {}", self._id, dup, self._known)
         must(not dup or packet_id == self._id, "{} sent again as {}", self._id, packet_id)
         must(not dup or not self._received, "{} published again after its PUBREC", packet_id)
+
+    def _judge_pace(self):
+        """Since the first on this connection, no more than the rate limit allows may have left."""
+        rate = self._app.config["send.rate_limit"]
+        if not rate:
+            return
+        if not self._paced:
+            self._first_at = self._loop.now
+        due_ms = 1000 * self._paced // rate - _CATCH_UP_MS
+        passed_ms = self._loop.now - self._first_at
+        must(passed_ms >= due_ms, "message {} of a connection, {} ms", self._paced, passed_ms)
+        self._paced += 1
 
     # -- what becomes of it ----------------------------------------------------------------------
 
@@ -164,9 +186,7 @@ class Watch:
         must(self.dropped_items <= dropped, "{} dropped, told {}", self.dropped_items, dropped)
         held = len(app.queue) + app.packer.open_readings() + stored(app.ring, app.ledger)
         must(held == items["held"], "{} held, told {}", held, items)
-        must(
-            items["produced"] == told + dropped + held, "the account does not balance: {}", items
-        )
+        must(items["produced"] == told + dropped + held, "the account does not balance: {}", items)
         must(len(self._net.open) <= 1, "{} sockets open", len(self._net.open))
 
     def check_empty(self):
