@@ -1,4 +1,4 @@
-"""Verdict: the first thing found wrong stands, whoever finds it and whoever catches the exception."""
+"""Verdict: the first thing found wrong stands, whoever finds it, whoever catches the exception."""
 
 
 class Failure(Exception):
