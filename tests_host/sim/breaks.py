@@ -66,12 +66,12 @@ def two_in_flight(app):
 
 
 def id_zero(app):
-    """Packet ids begin with 0."""
+    """The packet id is always 0."""
     following = app.sender.next
 
     def broken(now):
         answer = following(now)
-        app.sender.packet_id -= 1
+        app.sender.packet_id = 0
         return answer
 
     app.sender.next = broken
