@@ -8,9 +8,12 @@ def _calm(**mqtt):
     config = draw(0)[0]
     config["mqtt"].update(clean_session=False, keepalive_s=60, ack_timeout_s=10)
     config["mqtt"].update(mqtt)
+    config["mqtt"].update(backoff_max_s=10, max_retries=100)
     config["plant"]["enabled"] = False
+    config["counter"] = (0, 0)
     config["health"]["period_s"] = 600
     config["send"]["rate_limit"] = 0
+    config["ring"]["max_age_s"] = 0
     return config
 
 

@@ -8,6 +8,8 @@ What can go wrong is a field of the Net, for what comes, or of the Conn, for one
     stalled_until         bytes arrive, but not before that moment
     piece                 the firmware's calls read or write no more than so many bytes at once
     reset_in, reset_out   the connection is reset when so many bytes have come in or gone out
+    room_next             the next connection takes so many bytes and then, for ever, nothing
+    flaps                 so many of the next connections are reset, each behind some bytes
 
 An error shows as it does on a real socket: at the next call, with both directions ready.
 """
@@ -29,7 +31,6 @@ class Net:
         self.open = []
         self.conn = None
         self.send_buffer = 2048
-        self.reset_next = None
         self.heal()
 
     def heal(self):
@@ -38,7 +39,8 @@ class Net:
         self.refuse = self.no_answer = self.no_name = False
         self.stalled_until = 0
         self.piece = 0
-        self.reset_next = None
+        self.reset_next = self.room_next = None
+        self.flaps = 0
         if self.conn:
             self.conn.reset_out = self.conn.reset_in = None
             self.conn.full = False
@@ -64,6 +66,8 @@ class Conn:
         self.failure = 0
         self.dead_in = self.dead_out = self.full = False
         self.reset_in = self.reset_out = None
+        self.deaf_since = None
+        self._room_left = None
         self._in = bytearray()
         self._on_way = 0
         self._last_in = self._last_out = 0
@@ -109,10 +113,26 @@ class Conn:
         n = min(size, self._room(), self.net.piece or size)
         if not n:
             return None if size else 0
+        if self._room_left is not None:
+            self._room_left -= n
         self._on_way += n
         if not self.dead_out:
             self._send_out(bytes(buf[at : at + n]))
         return n
+
+    def die(self, inwards, outwards):
+        """Bytes of these directions get lost from now on."""
+        if inwards and not self.dead_in:
+            self.dead_in = True
+            self.deaf_since = self.net.loop.now
+        self.dead_out = self.dead_out or outwards
+
+    def is_free(self, since):
+        """Whether both ways were open since a moment, but for the latency."""
+        net = self.net
+        held_up = self.dead_in or self.dead_out or self.full or self._room_left is not None
+        stalled = net.stalled_until > since or self._last_out > net.loop.now
+        return self.connected and not (held_up or stalled or self.failure)
 
     def vanish(self):
         """The firmware's end is switched off: nobody closes anything."""
@@ -167,7 +187,8 @@ class Conn:
             raise AssertionError("a closed socket is used")
 
     def _room(self):
-        return 0 if self.full else max(0, self.net.send_buffer - self._on_way)
+        room = 0 if self.full else max(0, self.net.send_buffer - self._on_way)
+        return room if self._room_left is None else min(room, self._room_left)
 
     def _fail(self, code):
         if not self.closed and not self.failure:
@@ -187,6 +208,11 @@ class Conn:
         if self.net.reset_next is not None:
             self.reset_in, self.reset_out = self.net.reset_next
             self.net.reset_next = None
+        elif self.net.flaps:
+            self.net.flaps -= 1
+            self.reset_out = (self.number * 53) % 199
+        self._room_left = self.net.room_next
+        self.net.room_next = None
         self.net.broker.accept(self)
         self.poke()
 

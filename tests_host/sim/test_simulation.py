@@ -77,6 +77,10 @@ def test_a_seed_is_the_same_history_on_both_interpreters():
     assert digests == re.findall(r"^\d+ \[\d+\]$", there.stdout, re.MULTILINE)
 
 
+def test_the_readme_says_in_how_many_ways_the_firmware_is_damaged():
+    assert f"{len(BREAKS)} ways to damage the firmware" in (ROOT / "README.md").read_text()
+
+
 @pytest.mark.parametrize("name", BREAKS)
 def test_damage_is_found_and_told_with_how_to_see_it_again(name):
     done = cpython(0, 300, name)
