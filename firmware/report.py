@@ -16,8 +16,7 @@ _LONGEST = const(120)  # characters of a text in the health message
 _REFUSAL = const(60)
 _MOST = const(4)  # troubles in the health message
 # What goes, in this order, from a health message that does not fit.
-_SPARED = ("", "unwell", "in_flight", "last_error", "troubles")
-_SPARED += ("commands", "link", "tasks", "sensors")
+_SPARED = ("unwell", "in_flight", "last_error", "troubles", "commands", "link", "tasks", "sensors")
 _NOTABLE_S = const(5)  # a link down for less is no trouble
 
 
@@ -181,12 +180,17 @@ def health(app, limit):
     g["last_error"] = g["last_error"][:_LONGEST]
     if g["commands"]:
         g["commands"]["last_refusal"] = g["commands"]["last_refusal"][:_REFUSAL]
+    message = _packed(g)
     for name in _SPARED:
-        g.pop(name, None)
-        message = json.dumps(g, separators=(",", ":")).encode()
         if len(message) <= limit:
             return message
-    return json.dumps({"ts": g["ts"], "items": g["items"]}).encode()
+        del g[name]
+        message = _packed(g)
+    return message if len(message) <= limit else _packed({"ts": g["ts"], "items": g["items"]})
+
+
+def _packed(g):
+    return json.dumps(g, separators=(",", ":")).encode()
 
 
 def line(app):

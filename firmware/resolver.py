@@ -59,9 +59,8 @@ class Resolver:
         known = _OWN.get(name) or self._known().get(name)
         if known:
             return known
-        self._clock.now()
         address, until = self._last.get(host, (None, 0))
-        if address and self._clock.seconds < until:
+        if address and self._clock.elapsed_s() < until:
             return address
         try:
             return await self._ask(host)
@@ -92,7 +91,7 @@ class Resolver:
             else:
                 if address:
                     ttl = min(max(ttl, _MIN_TTL_S), _MAX_TTL_S)
-                    self._last[host] = (address, self._clock.seconds + ttl)
+                    self._last[host] = (address, self._clock.elapsed_s() + ttl)
                     return address
                 why = _refusal(server, host, rcode)
                 if rcode == dns_wire.NO_SUCH_NAME:

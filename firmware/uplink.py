@@ -19,7 +19,7 @@ from umqtt.simple import MQTTException
 
 from firmware.dial import Hopeless, Unreachable
 from firmware.link import CLOSED, GREETING, PERMANENT, UP, refusal
-from firmware.supervisor import in_seconds
+from firmware.log import in_seconds
 from millpond.ledger import TOO_LARGE
 from millpond.message import ProtocolError
 
