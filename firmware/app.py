@@ -473,10 +473,5 @@ class App:
         return report.items(self)
 
     def status_text(self):
-        """The status page; of what ends with the program, as it was when that was stopped."""
-        gauges = report.gauges(self)
-        if not self.running and self.snapshot:
-            for name in ("troubles", "link", "in_flight", "tasks", "unwell"):
-                gauges[name] = self.snapshot[name]
-            gauges["stopped_s"] = gauges["uptime_s"] - self.snapshot["uptime_s"]
-        return page(gauges)
+        """The status page."""
+        return page(report.for_page(self))

@@ -51,7 +51,7 @@ class Receipts:
         those of `millpond.dispatch`. ValueError: a bad topic, QoS or priority, or a payload larger
         than a page.
         """
-        self._packer.check(len(payload), priority)
+        self._packer.check_size(len(payload), priority)
         tag = make_tag(self._topics.index(topic), qos, retained) | TAG_TRACKED
         return self._queue.add((payload, priority, tag), self._end, on_complete)
 

@@ -9,14 +9,17 @@ import json
 
 from micropython import const
 
-from millpond import health as judge
+from millpond.health import gauges as queue_gauges
 from millpond.sender import CLEARING, LEAVING, WAITING
 
 _LONGEST = const(120)  # characters of a text in the health message
 _REFUSAL = const(60)
 _MOST = const(4)  # troubles in the health message
 # What goes, in this order, from a health message that does not fit.
-_SPARED = ("unwell", "in_flight", "last_error", "troubles", "commands", "link", "tasks", "sensors")
+_SPARED = ("unwell", "in_flight", "sampling", "last_error", "troubles")
+_SPARED += ("commands", "link", "tasks", "sensors")
+# What there is only while the program runs.
+_OF_A_RUN = ("troubles", "link", "in_flight", "tasks", "unwell")
 _NOTABLE_S = const(5)  # a link down for less is no trouble
 
 
@@ -67,10 +70,21 @@ def gauges(app):
         "memory": app.memory(),
         "loop_lag_ms": app.worst_lag_ms,
         "sensors": {sampler.name: sampler.failures for sampler in app.samplers},
+        "sampling": {sampler.name: _sampling(sampler) for sampler in app.samplers},
         "tasks": {task.name: task.restarts for task in app.supervisor.tasks if task.restarts},
         "unwell": app.supervisor.unwell(now) if app.running else [],
         "last_error": app.log.last_error,
     }
+
+
+def for_page(app):
+    """The gauges for the status page; what ended with the program, as it was at its end."""
+    g = gauges(app)
+    if not app.running and app.snapshot:
+        for name in _OF_A_RUN:
+            g[name] = app.snapshot[name]
+        g["stopped_s"] = g["uptime_s"] - app.snapshot["uptime_s"]
+    return g
 
 
 def troubles(app, now):
@@ -135,7 +149,7 @@ def _awaits(sender):
 
 
 def _intake(app, now):
-    intake = judge.gauges(app.queue, now)
+    intake = queue_gauges(app.queue, now)
     intake["drop_rate"] = round(intake["drop_rate"], 4)
     intake["throughput"] = round(intake["throughput"], 1)
     intake["blocked"] = app.packer.blocked
@@ -167,6 +181,10 @@ def _lanes(ring):
         "refused": ring.refused,
         "dropped": ring.dropped,
     }
+
+
+def _sampling(sampler):
+    return {"bad_values": sampler.bad_values, "slowest_ms": sampler.slowest_ms}
 
 
 def health(app, limit):

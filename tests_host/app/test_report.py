@@ -68,7 +68,9 @@ def app(up=True, length=10):
         network=Thing(status=text),
         packer=Thing(open_readings=lambda: 14, blocked=True),
         delivery_watchdog=DeliveryWatchdog(120),
-        samplers=[Thing(name="plant", failures=2, failing="", paused=False)],
+        samplers=[
+            Thing(name="plant", failures=2, failing="", paused=False, bad_values=8, slowest_ms=31)
+        ],
         supervisor=Thing(tasks=[Thing(name="link", restarts=3)], unwell=lambda now: []),
         watcher=Thing(advice=[]),
         commands=Thing(gauges=lambda: {"done": 5, "last_refusal": text}),
@@ -104,7 +106,21 @@ def test_gauges_are_what_the_objects_say():
     )
     assert g["lanes"]["held"] == [0, 0, 1, 0]
     assert g["sensors"] == {"plant": 2} and g["tasks"] == {"link": 3}
+    assert g["sampling"] == {"plant": {"bad_values": 8, "slowest_ms": 31}}
     assert g["loop_lag_ms"] == 6 and g["memory"] == {"free": 5, "used": 7}
+
+
+def test_the_page_of_a_stopped_program_has_the_link_as_it_was():
+    one = app()
+    one.snapshot = None
+    assert "stopped_s" not in report.for_page(one)
+    one.snapshot = report.gauges(one)
+    one.uplink.is_up = lambda: False
+    one.clock.seconds += 7
+    assert not report.for_page(one)["link"]["up"]
+    one.running = False
+    g = report.for_page(one)
+    assert g["link"]["up"] and g["stopped_s"] == 7 and g["uptime_s"] == 107
 
 
 def test_promise_items_balance():

@@ -88,6 +88,12 @@ def test_a_slow_read_is_named():
     assert world.sampler.slowest_ms == 2500
 
 
+def test_bad_values_are_those_of_its_outlet():
+    world = World()
+    world.bad_values = 4
+    assert world.sampler.bad_values == 4
+
+
 class Turn:
     """Awaited, it gives the turn to whoever drives the coroutine."""
 
