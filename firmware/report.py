@@ -68,7 +68,7 @@ def gauges(app):
         },
         "commands": app.commands.gauges() if app.commands else None,
         "memory": app.memory(),
-        "loop_lag_ms": app.worst_lag_ms,
+        "loop_lag_ms": app.ticker.worst_lag_ms,
         "sensors": {sampler.name: sampler.failures for sampler in app.samplers},
         "sampling": {sampler.name: _sampling(sampler) for sampler in app.samplers},
         "tasks": {task.name: task.restarts for task in app.supervisor.tasks if task.restarts},
@@ -102,7 +102,7 @@ def troubles(app, now):
             found.append("sensor {} fails: {}".format(sampler.name, sampler.failing))
         elif sampler.paused:
             found.append("sensor {} is not read: app.start_sensors()".format(sampler.name))
-    return found + app.watcher.advice
+    return found + app.advisor.advice
 
 
 def _link(app):

@@ -72,10 +72,10 @@ def app(up=True, length=10):
             Thing(name="plant", failures=2, failing="", paused=False, bad_values=8, slowest_ms=31)
         ],
         supervisor=Thing(tasks=[Thing(name="link", restarts=3)], unwell=lambda now: []),
-        watcher=Thing(advice=[]),
+        advisor=Thing(advice=[]),
         commands=Thing(gauges=lambda: {"done": 5, "last_refusal": text}),
         memory=lambda: {"free": 5, "used": 7},
-        worst_lag_ms=6,
+        ticker=Thing(worst_lag_ms=6),
         log=Thing(last_error=text),
     )
 
@@ -136,7 +136,7 @@ def test_troubles_name_everything_that_is_wrong():
     ill.supervisor.unwell = lambda now: ["packer is hung"]
     ill.samplers.append(Thing(name="level", failures=1, failing="OSError: 19", paused=False))
     ill.samplers.append(Thing(name="depth", failures=0, failing="", paused=True))
-    ill.watcher.advice = ["the ring is 90 % full: …"]
+    ill.advisor.advice = ["the ring is 90 % full: …"]
     found = report.troubles(ill, 0)
     assert found[0] == "packer is hung"
     assert found[1].startswith("the link is down: ")
@@ -165,7 +165,7 @@ def test_health_has_every_gauge():
 def test_health_fits_whatever_the_texts_are():
     for length in (10, 100, 253, 2000):
         whole = app(length=length)
-        whole.watcher.advice = ["x" * 500] * 30
+        whole.advisor.advice = ["x" * 500] * 30
         for limit in (2040, 1500, 700):
             message = report.health(whole, limit)
             assert len(message) <= limit, (length, limit, len(message))

@@ -3,6 +3,7 @@
 import firmware.sampler
 from firmware.sampler import Sampler
 from millpond.clock import Clock
+from tests_host.app.naps import Naps
 
 
 class World:
@@ -94,34 +95,11 @@ def test_bad_values_are_those_of_its_outlet():
     assert world.sampler.bad_values == 4
 
 
-class Turn:
-    """Awaited, it gives the turn to whoever drives the coroutine."""
-
-    def __await__(self):
-        yield
-
-    __iter__ = __await__
-
-
-class Naps:
-    """In the place of asyncio: notes the sleeps, each of which ends when it is driven on."""
-
-    def __init__(self):
-        self.ms = []
-
-    async def sleep_ms(self, ms):
-        self.ms.append(ms)
-        await Turn()
-
-
 def test_another_period_begins_now_however_long_the_old_one_was():
     world = World()
     world.sampler.period_ms = 3600000
     beats = []
-    naps = Naps()
-    kept = firmware.sampler.asyncio
-    firmware.sampler.asyncio = naps
-    try:
+    with Naps(firmware.sampler) as naps:
         task = world.sampler.run(lambda: beats.append(world.ms))
         for _ in range(5):
             task.send(None)
@@ -134,5 +112,3 @@ def test_another_period_begins_now_however_long_the_old_one_was():
         task.send(None)
         assert world.proceeded == 2 and naps.ms[-1] == 20
         task.close()
-    finally:
-        firmware.sampler.asyncio = kept

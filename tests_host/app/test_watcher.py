@@ -1,8 +1,7 @@
 """Watcher: feeds only while all is well, and tells the link when nothing is delivered."""
 
-from firmware.watcher import Watcher, ring_totals
+from firmware.watcher import Watcher
 from millpond.clock import Clock
-from millpond.message_queue import MessageQueue
 from millpond.paged_ring import PagedRing
 from millpond.watchdog import DeliveryWatchdog
 
@@ -20,16 +19,25 @@ class World:
         self.delivered = self.connects = 0
         self.given_up = []
         self.unix = None
-        self.queue = MessageQueue(10)
         self.ring = PagedRing(640, 64)
         config = {
             "watchdog.check_period_s": 10,
             "watchdog.delivery_timeout_s": 120,
             "watchdog.hardware_timeout_s": hardware_s,
         }
-        dog = DeliveryWatchdog(120)
-        parts = (self, self, self.queue, self.ring, dog, self, self)
-        self.watcher = Watcher(config, self.clock, self, parts, lambda: self.unix)
+        self.watcher = Watcher(
+            config,
+            self.clock,
+            log=self,
+            supervisor=self,
+            uplink=self,
+            sender=self,
+            ring=self.ring,
+            advisor=self,
+            delivery=DeliveryWatchdog(120),
+            hardware=self,
+            time_of_day=lambda: self.unix,
+        )
 
     def warning(self, text):
         self.lines.append(text)
@@ -52,7 +60,6 @@ class World:
             now = self.clock.now()
             self.watcher._look_at_tasks(now)
             self.watcher._look_at_deliveries(now)
-            self.watcher._judge(now)
 
 
 def test_SPEC_7_fed_only_while_every_task_is_well():
@@ -97,26 +104,6 @@ def test_SPEC_7_a_delivery_or_a_new_connection_begins_anew():
         assert world.given_up == []
         world.look(2)
         assert len(world.given_up) == 1
-
-
-def test_Q10_advice_of_both_judges():
-    world = World()
-    for _ in range(9):
-        world.queue.enqueue("t", b"x")
-        world.ring.append(bytes(50))
-    world.look(1)
-    assert len(world.watcher.advice) == 2
-    assert "the intake is 90 % full" in world.watcher.advice[0]
-    assert "the ring is 90 % full" in world.watcher.advice[1]
-
-
-def test_ring_totals_count_what_was_offered_lost_and_delivered():
-    ring = PagedRing(192, 64)
-    for _ in range(5):
-        ring.append(bytes(50))
-    ring.sent(1)
-    ring.ack(1)
-    assert ring_totals(ring) == (5, 2, 1, 0)
 
 
 def test_the_time_is_taken_once_it_is_there():
