@@ -8,7 +8,7 @@ key is checked. What stays is a Config: the values.
 
 import sys
 
-_CHECKER = ("config", "config_file", "strict_json")
+_CHECKER = ("config", "config_file", "spelling", "strict_json")
 _MASKS = {False: "(none)", True: "(set)"}
 
 
@@ -71,7 +71,10 @@ def _borrowed(module, function, *arguments):
 
 
 def nearest(name, known):
-    """The one of `known` that begins and ends most like `name`: cheap, whatever `name` is."""
+    """The one of `known` that begins and ends most like `name`.
+
+    Cheap, whatever `name` is, for it comes over the network; `firmware.spelling` sees more.
+    """
     return max(known, key=lambda candidate: _likeness(name, candidate))
 
 
