@@ -4,13 +4,13 @@ This is the one place where objects meet. Data flows one way through them,
 
     sensors -> Outlet -> MessageQueue -> Packer -> PagedRing -> Sender -> Uplink/Link -> broker
 
-and every one of them gets what it needs in its constructor. All state is theirs: the tasks hold
-none, so that the event loop can be stopped and started again with nothing lost.
+and every one of them gets what it needs in its constructor. All that must not be lost is theirs: a
+task knows no more than when it did something last, and App itself whether it runs and how things
+stood when it was stopped. So the event loop can be stopped and started again with nothing lost.
 """
 
 import asyncio
 import gc
-import json
 import random
 import time
 
@@ -18,8 +18,10 @@ from micropython import const
 
 from firmware import report
 from firmware.address import listed
+from firmware.advisor import Advisor
 from firmware.backoff import Backoff
 from firmware.datagram import exchange
+from firmware.device import LAST_WILL, Device, tags_of
 from firmware.hardware_watchdog import HardwareWatchdog
 from firmware.link import Link
 from firmware.log import Log
@@ -27,20 +29,23 @@ from firmware.network_up import HostNetwork, Wifi
 from firmware.opening import Opening
 from firmware.outlet import Outlet
 from firmware.port_clock import PortClock, time_of_day
+from firmware.pump import Pump
 from firmware.receipts import Receipts
+from firmware.reporter import Reporter
 from firmware.resolver import Resolver
 from firmware.sampler import Sampler
 from firmware.sensors.board import Board
 from firmware.sensors.plant import Plant
 from firmware.status_page import page
 from firmware.supervisor import Supervisor
+from firmware.ticker import Ticker
 from firmware.time_server import TimeServer
 from firmware.uplink import Uplink
 from firmware.watcher import Watcher
 from millpond.batch import make_writer
-from millpond.clock import Clock, add, diff
+from millpond.clock import Clock
 from millpond.ledger import Ledger
-from millpond.message import CRITICAL, HIGH, LOW, NORMAL, QOS_AT_LEAST_ONCE, TopicTable, make_tag
+from millpond.message import CRITICAL, HIGH, NORMAL, QOS_AT_LEAST_ONCE, TopicTable, make_tag
 from millpond.message_queue import MessageQueue
 from millpond.packer import Packer
 from millpond.paged_ring import PagedRing
@@ -48,11 +53,8 @@ from millpond.sender import Sender
 from millpond.watchdog import DeliveryWatchdog
 
 _LANES = CRITICAL + 1
-_PACK_MS = const(50)
 _COMMANDS_MS = const(50)
-_PACK_LIMIT = const(64)  # items packed in one turn of the loop
-_TICK_MS = const(100)
-_EXPIRE_MS = const(1000)
+_LEAVE_MS = const(100)  # for the end of the connection, before a reset
 _SLACK_MS = const(10000)  # how much longer than its period a task may be silent
 
 
@@ -72,19 +74,20 @@ class App:
         self.clock = Clock(time.ticks_ms)
         self.log = Log(config["log.level"], self.clock)
         self.network = self._make_network(wlan)
+        self.device = Device(config, started_by)
         self._make_intake()
         self._make_ring()
-        self.samplers = self._make_samplers()
         self._make_time_server(rtc)
-        self._make_uplink()
+        sensors = self._sensors()
+        self._make_uplink(self.device.announcement(tags_of(sensors)))
+        self._make_pump()
+        self._make_samplers(sensors)
         self.hardware_watchdog = HardwareWatchdog(wdt, config["watchdog.hardware_timeout_s"])
         self._make_watcher()
         self._reset = reset
         self._make_commands()
         self.running = False
         self.snapshot = None
-        self.worst_lag_ms = 0
-        self._lag_ms = 0
         self._stopped = None
         self._add_tasks()
 
@@ -99,10 +102,10 @@ class App:
     def _make_intake(self):
         c = self.config
         self.topics = TopicTable(c["intake.topics"])
-        self._data_topic = self.topics.index(self._topic("data"))
-        self._alert_topic = self.topics.index(self._topic("alert"))
-        health_topic = self.topics.index(self._topic("health"))
-        self._health_tag = make_tag(health_topic, QOS_AT_LEAST_ONCE, False)
+        self._data_topic = self.topics.index(self.device.data)
+        self._alert_topic = self.topics.index(self.device.alert)
+        health = self.topics.index(self.device.health)
+        self._health_tag = make_tag(health, QOS_AT_LEAST_ONCE, False)
         self.queue = MessageQueue(
             c["intake.slots"],
             c["intake.slot_bytes"],
@@ -140,22 +143,6 @@ class App:
             self.packer.prepare,
             c["mqtt.max_retries"],
         )
-        self.receipts.hand_to(self.packer, self._poll)
-
-    def _make_samplers(self):
-        samplers = []
-        owners = {}
-        for sensor in self._sensors():
-            for tag in sensor.tags:
-                if tag[0] in owners:
-                    text = "tag id {} of sensor {}: sensor {} has it already"
-                    raise ValueError(text.format(tag[0], sensor.name, owners[tag[0]]))
-                owners[tag[0]] = sensor.name
-            outlet = Outlet(
-                sensor, self.queue, self.clock, self._data_topic, self._alert_topic, self.log
-            )
-            samplers.append(Sampler(sensor, outlet, self.clock, self.log, self._pack_now))
-        return samplers
 
     def _sensors(self):
         """The sensors of this board: name yours here."""
@@ -167,13 +154,17 @@ class App:
             sensors.append(self.plant)
         if c["board.enabled"]:
             sensors.append(
-                Board(c["board.period_ms"], gc.mem_free, self._take_lag, self.ring.fill_percent)
+                Board(
+                    c["board.period_ms"],
+                    gc.mem_free,
+                    lambda: self.ticker.take_lag(),
+                    self.ring.fill_percent,
+                )
             )
         return sensors
 
-    def _make_uplink(self):
+    def _make_uplink(self, announcement):
         c = self.config
-        announcement = self._announcement()
         self.link = Link(
             self.name,
             c["mqtt.host"],
@@ -181,19 +172,19 @@ class App:
             c["mqtt.user"] or None,
             c["mqtt.password"] or None,
             c["mqtt.keepalive_s"],
-            largest=max(self.ring.page_payload, len(announcement)) + len(self._topic("status")) + 8,
+            largest=max(self.ring.page_payload, len(announcement)) + self.device.topic_bytes(),
             connect_timeout_s=c["mqtt.connect_timeout_s"],
             resolve=self._make_resolver(lambda: self.uplink.connects).resolve,
             tls=self._make_tls(),
         )
-        self.link.set_last_will(self._topic("status"), b'{"state": "offline"}', True, 1)
+        self.link.set_last_will(self.device.status, LAST_WILL, True, QOS_AT_LEAST_ONCE)
         self.opening = Opening(
             self.link,
             self.sender,
             self.clock,
             self.log,
             lambda: self._greetings(announcement),
-            ((self._topic("cmd"), QOS_AT_LEAST_ONCE),) if c["commands.enabled"] else (),
+            ((self.device.cmd, QOS_AT_LEAST_ONCE),) if c["commands.enabled"] else (),
         )
         self.uplink = Uplink(
             self.link,
@@ -256,48 +247,42 @@ class App:
             return "TLS waits for the time of day: {}".format(self.time_server.why_unknown())
         return None
 
-    def _topic(self, last):
-        return "{}/{}/{}".format(self.config["mqtt.prefix"], self.name, last)
-
-    def _announcement(self):
-        """The device's tags, as a host needs them to name what a batch holds (SPEC §5)."""
-        c = self.config
-        tags = [tag for sampler in self.samplers for tag in sampler.tags]
-        return json.dumps(
-            {
-                "device": self.name,
-                "device_type": c["device.type"],
-                "serial": c["device.serial"],
-                "encoding": c["batch.encoding"],
-                "tags": tags,
-            }
-        ).encode()
-
     def _greetings(self, announcement):
-        birth = {
-            "state": "online",
-            "since": self.clock.unix(),
-            "connects": self.uplink.connects,
-            "started_by": self.started_by,
-        }
-        yield self._topic("status"), json.dumps(birth).encode()
-        yield self._topic("tags"), announcement
+        yield self.device.status, self.device.birth(self.clock.unix(), self.uplink.connects)
+        yield self.device.tags, announcement
+
+    def _make_pump(self):
+        self.pump = Pump(self.queue, self.packer, self.ring, self.receipts, self.uplink, self.clock)
+        self.receipts.hand_to(self.packer, self.pump.poll)
+        self.ticker = Ticker(self.uplink, self.clock)
+
+    def _make_samplers(self, sensors):
+        self.samplers = []
+        for sensor in sensors:
+            outlet = Outlet(
+                sensor, self.queue, self.clock, self._data_topic, self._alert_topic, self.log
+            )
+            self.samplers.append(Sampler(sensor, outlet, self.clock, self.log, self.pump.now))
 
     def _make_watcher(self):
         self.supervisor = Supervisor(self.clock, self.log)
         self.delivery_watchdog = DeliveryWatchdog(
             self.config["watchdog.delivery_timeout_s"], self.clock.now()
         )
-        parts = (
+        self.advisor = Advisor(self.queue, self.ring, self.uplink)
+        self.watcher = Watcher(
+            self.config,
+            self.clock,
+            self.log,
+            self.supervisor,
             self.uplink,
             self.sender,
-            self.queue,
             self.ring,
+            self.advisor,
             self.delivery_watchdog,
             self.hardware_watchdog,
-            self.supervisor,
+            time_of_day,
         )
-        self.watcher = Watcher(self.config, self.clock, self.log, parts, time_of_day)
 
     def _make_commands(self):
         self.commands = None
@@ -306,13 +291,13 @@ class App:
         from firmware.commands import Commands
         from firmware.run_time import RunTime
 
-        topic = self._topic("cmd/reply")
-        self.topics.index(topic)
+        reply_topic = self.device.reply
+        self.topics.index(reply_topic)
         self.commands = Commands(
-            self._topic("cmd"),
+            self.device.cmd,
             RunTime(self, self._reset is not None),
             self.clock,
-            lambda reply, on_complete: self.publish(topic, reply, HIGH, on_complete),
+            lambda reply, on_complete: self.publish(reply_topic, reply, HIGH, on_complete),
             self.ring.page_payload,
             self.log,
         )
@@ -321,90 +306,33 @@ class App:
     # -- tasks -----------------------------------------------------------------------------------
 
     def _add_tasks(self):
+        c = self.config
         add = self.supervisor.add
+        reporter = Reporter(self, self._health_tag)
         for sampler in self.samplers:
             add(sampler.name, sampler.run, 2 * sampler.period_ms + _SLACK_MS)
-        add("packer", self._pack, _SLACK_MS)
-        add("ticker", self._tick, _SLACK_MS)
+        add("packer", self.pump.run, _SLACK_MS)
+        add("ticker", self.ticker.run, _SLACK_MS)
         add("network", self.network.run, _SLACK_MS)
-        add("time", self.time_server.run, 1000 * self.config["mqtt.connect_timeout_s"] + _SLACK_MS)
-        add("link", self.uplink.run, 1000 * self.config["mqtt.connect_timeout_s"] + _SLACK_MS)
-        add("health", self._report_health, _SLACK_MS)
+        add("time", self.time_server.run, 1000 * c["mqtt.connect_timeout_s"] + _SLACK_MS)
+        add("link", self.uplink.run, 1000 * c["mqtt.connect_timeout_s"] + _SLACK_MS)
+        add("health", reporter.publish_health, _SLACK_MS)
         add("watcher", self.watcher.run, _SLACK_MS)
         if self.commands:
             add("commands", self._obey, _SLACK_MS)
-        if self.config["log.status_s"]:
-            add("status", self._log_status, _SLACK_MS)
-
-    def _poll(self):
-        self.packer.poll(self.clock.now(), self.uplink.is_up(), _PACK_LIMIT)
-
-    def _pack_now(self):
-        """Bring what the intake holds to the ring, and send what may be sent."""
-        self._poll()
-        self.uplink.kick()
-
-    async def _pack(self, beat):
-        """What time alone brings: batches that are old enough, messages that have expired."""
-        expired_at = self.clock.now()
-        while True:
-            beat()
-            self.receipts.work()
-            self._pack_now()
-            now = self.clock.now()
-            self.ring.seconds = self.clock.seconds
-            if diff(now, expired_at) >= _EXPIRE_MS:
-                expired_at = now
-                self.queue.expire(now)
-                self.ring.expire()
-            await asyncio.sleep_ms(_PACK_MS)
-
-    async def _tick(self, beat):
-        while True:
-            beat()
-            self.uplink.tick()
-            due = add(self.clock.now(), _TICK_MS)
-            await asyncio.sleep_ms(_TICK_MS)
-            lag = diff(self.clock.now(), due)
-            self._lag_ms = max(self._lag_ms, lag)
-            self.worst_lag_ms = max(self.worst_lag_ms, lag)
-
-    def _take_lag(self):
-        lag = self._lag_ms
-        self._lag_ms = 0
-        return lag
-
-    async def _report_health(self, beat):
-        left_s = self.config["health.period_s"]
-        while True:
-            beat()
-            await asyncio.sleep_ms(1000)
-            left_s = min(left_s, self.config["health.period_s"]) - 1
-            if left_s <= 0:
-                left_s = self.config["health.period_s"]
-                message = report.health(self, self.ring.page_payload)
-                self.packer.put(message, LOW, self._health_tag)
+        if c["log.status_s"]:
+            add("status", reporter.log_line, _SLACK_MS)
 
     async def _obey(self, beat):
         while True:
             beat()
-            if self.commands and self.commands.work() and self._reset:
+            if self.commands.work() and self._reset:
                 self.log.warning("reset by a command")
                 # Without leave of the broker, which so announces the board as offline.
                 self.uplink.give_up("reset by a command")
-                await asyncio.sleep_ms(_TICK_MS)
+                await asyncio.sleep_ms(_LEAVE_MS)
                 self._reset()
             await asyncio.sleep_ms(_COMMANDS_MS)
-
-    async def _log_status(self, beat):
-        left_s = 0
-        while True:
-            beat()
-            if left_s <= 0:
-                left_s = self.config["log.status_s"]
-                self.log.info(report.line(self))
-            left_s -= 1
-            await asyncio.sleep_ms(1000)
 
     # -- for the console -------------------------------------------------------------------------
 
@@ -470,9 +398,7 @@ class App:
 
     def flush(self):
         """Send now what the intake and open batches hold."""
-        self._poll()
-        self.packer.flush()
-        self.uplink.kick()
+        self.pump.flush()
 
     def stop_sensors(self):
         """Read no sensor from now on, while what was read is still delivered."""
@@ -493,10 +419,5 @@ class App:
         return report.items(self)
 
     def status_text(self):
-        """The status page; of what ends with the program, as it was when that was stopped."""
-        gauges = report.gauges(self)
-        if not self.running and self.snapshot:
-            for name in ("troubles", "link", "in_flight", "tasks", "unwell"):
-                gauges[name] = self.snapshot[name]
-            gauges["stopped_s"] = gauges["uptime_s"] - self.snapshot["uptime_s"]
-        return page(gauges)
+        """The status page."""
+        return page(report.for_page(self))

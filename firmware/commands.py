@@ -26,7 +26,7 @@ from micropython import const
 
 from firmware import strict_json
 from firmware.settings import nearest
-from millpond.dispatch import ERROR, RETRYABLE_ERROR, SUCCESS, TIMEOUT, DispatchQueue
+from millpond.dispatch import ERROR, NO_LIMIT, RETRYABLE_ERROR, SUCCESS, TIMEOUT, DispatchQueue
 
 _CAPACITY = const(16)
 _OBEYED = const(12)  # what finds so many before it is answered "busy"
@@ -38,7 +38,6 @@ _REPLIES = const(4)  # on their way at most
 _WAIT_S = const(60)  # in the queue
 _ANSWER_S = const(10)  # for the acknowledgement of the reply; before a reboot, for what is held
 _ROOM = const(320)  # what a reply needs beside its result
-_RETRIES = const(0x3FFFFFF)  # the time-outs are what ends trying
 
 # The fields of each op: name, type (None: any), whether it must be given.
 _FIELDS = {
@@ -81,12 +80,12 @@ class Commands:
         self._log = log
         self._queue = DispatchQueue(
             self._process,
-            self._seconds,
+            clock.elapsed_s,
             _CAPACITY,
             window=1,
             max_enqueued_time_s=_WAIT_S,
             max_processing_time_s=_ANSWER_S,
-            max_retry_count=_RETRIES,
+            max_retry_count=NO_LIMIT,  # the time-outs are what ends trying
         )
         self._ended = self._on_end
         self._remembered = []  # (id, hash of the command, reply), the oldest first
@@ -145,7 +144,7 @@ class Commands:
         return self._reboot_at is not None and self._may_leave()
 
     def _may_leave(self):
-        waited = self._seconds() - self._reboot_at
+        waited = self._clock.elapsed_s() - self._reboot_at
         if waited < _ANSWER_S and not (self._answered and self._operations.drained()):
             return False
         self._reboot_at = None
@@ -231,7 +230,7 @@ class Commands:
         if op == "reboot":
             command.reboots = True
             self._answered = False
-            self._reboot_at = self._seconds()
+            self._reboot_at = self._clock.elapsed_s()
         reply = _reply_of(name, json.dumps(result).encode())
         self.done += 1
         if len(self._remembered) >= _REMEMBERED:
@@ -248,10 +247,6 @@ class Commands:
                     raise ValueError(text.format(json.dumps(name)))
                 return reply
         return None
-
-    def _seconds(self):
-        self._clock.now()
-        return self._clock.seconds
 
 
 def _reply_of(name, result):

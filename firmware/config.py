@@ -20,7 +20,9 @@ from errno import ENOENT
 
 from firmware import strict_json
 from firmware.address import is_name_server, is_time_server, listed
+from firmware.log import LEVELS
 from firmware.settings import Config, ConfigError, is_secret, printable, shown
+from firmware.spelling import meant
 
 INT = "int"
 TEXT = "text"
@@ -81,7 +83,7 @@ TABLE = (
     ("plant.alert_every_s", 300, INT, (0, 86400), "Plant: an alert at least every, s; 0 = off"),
     ("board.enabled", True, BOOL, None, "Readings of the board about itself"),
     ("board.period_ms", 10000, INT, (100, 3600000), "Board: period of its readings, ms"),
-    ("log.level", "info", CHOICE, ("error", "warning", "info", "debug"), "What is logged"),
+    ("log.level", "info", CHOICE, LEVELS, "What is logged"),
     ("log.status_s", 60, INT, (0, 86400), "Period of the status line on the console, s; 0 = off"),
 )
 
@@ -113,6 +115,7 @@ _BATCH_BYTES = {"f7": (32, 1), "json": (96, 6)}
 LARGEST_FILE = 8192
 NEW = ".new"  # behind the name of a file that is about to take its place
 _LONGEST_SHOWN = 40
+_NO_FILE = "{}: there is no such file; make it from config.example.json, with your mqtt.host"
 _JSON_NAMES = {list: "[...]", dict: "{...}", type(None): "null"}
 
 
@@ -164,9 +167,8 @@ def check(tree, source=""):
     _check_together(values, problems)
     if problems:
         raise ConfigError("\n".join([source + problem for problem in problems]))
-    keys = tuple([row[0] for row in TABLE])
     changed = tuple([row[0] for row in TABLE if values[row[0]] != row[1]])
-    return Config(values, keys, changed)
+    return Config(values, tuple([row[0] for row in TABLE]), changed)
 
 
 def expected(row):
@@ -193,10 +195,7 @@ def read(path):
             text = file.read(size + 1)
     except OSError as error:
         if error.errno == ENOENT:
-            raise ConfigError(
-                "{}: there is no such file; make it from config.example.json, "
-                "with your mqtt.host".format(path)
-            )
+            raise ConfigError(_NO_FILE.format(path))
         raise ConfigError("{}: it cannot be read ({})".format(path, error))
     if len(text) > LARGEST_FILE:
         raise ConfigError("{}: over {} bytes".format(path, LARGEST_FILE))
@@ -276,14 +275,13 @@ def _check_together(values, problems):
         problems.append(
             "mqtt.ca_file: needed to verify the broker, or set mqtt.tls_verify to false"
         )
-    if "batch.encoding" in values and "intake.slot_bytes" in values and "ring.page_bytes" in values:
-        head, each = _BATCH_BYTES[values["batch.encoding"]]
-        least = head + each * values["intake.slot_bytes"]
-        if values["ring.page_bytes"] < least:
-            why = (
-                "the largest reading that intake.slot_bytes allows, as " + values["batch.encoding"]
-            )
-            problems.append(_too_small("ring.page_bytes", values["ring.page_bytes"], least, why))
+    page, slot = values.get("ring.page_bytes"), values.get("intake.slot_bytes")
+    encoding = values.get("batch.encoding")
+    if page and slot and encoding:
+        head, each = _BATCH_BYTES[encoding]
+        if page < head + each * slot:
+            why = "the largest reading that intake.slot_bytes allows, as " + encoding
+            problems.append(_too_small("ring.page_bytes", page, head + each * slot, why))
 
 
 def _too_small(key, value, least, why):
@@ -313,24 +311,4 @@ def _nested(key):
 
 
 def _unknown(what, name, known):
-    nearest = min(known, key=lambda candidate: _unlikeness(name, candidate))
-    return "{}: unknown {}, did you mean {}?".format(name, what, nearest)
-
-
-def _unlikeness(name, known):
-    """Edits between the two names; a right name in the wrong section is nearly right."""
-    whole = _distance(name, known)
-    last = _distance(name.split(".")[-1], known.split(".")[-1])
-    return min(2 * whole, 2 * last + 1)
-
-
-def _distance(a, b):
-    """How many letters to add, take away or change to make `b` of `a` (Levenshtein)."""
-    row = list(range(len(b) + 1))
-    for i, letter in enumerate(a):
-        above_left, row[0] = row[0], i + 1
-        for j, other in enumerate(b):
-            change = above_left + (letter != other)
-            above_left = row[j + 1]
-            row[j + 1] = min(change, above_left + 1, row[j] + 1)
-    return row[-1]
+    return "{}: unknown {}, did you mean {}?".format(name, what, meant(name, known))

@@ -12,6 +12,11 @@ from firmware.settings import printable
 LEVELS = ("error", "warning", "info", "debug")
 
 
+def in_seconds(ms):
+    """A duration in words: "0.5 s", "1.2 s", "24 s"."""
+    return ("{:.2g} s" if ms < 9950 else "{:.0f} s").format(ms / 1000)
+
+
 class Log:
     """Prints events up to `level`, one of LEVELS."""
 

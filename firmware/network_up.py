@@ -1,5 +1,13 @@
 """The way to the network: Wi-Fi on a board, nothing to do on a host.
 
+A network is any object with
+
+    status          what it is doing, in words, for the status page
+    up()            whether there is any use in making a connection
+    name_servers()  addresses of the name servers it knows of
+    hosts()         {name: IPv4 address} of hosts that no name server need be asked for
+    run(beat)       the task that keeps it up, for ever
+
 `Wifi` keeps the station connected: it asks the interface once a second and begins a new attempt
 when one has failed or taken too long. `HostNetwork` is for the unix port and always up.
 

@@ -13,12 +13,8 @@ middle of the ring's work, and told at the next `work`; so a callback may do any
 publish again. A message without the tag pays one comparison.
 """
 
-from micropython import const
-
-from millpond.dispatch import ERROR, RETRYABLE_ERROR, SUCCESS, DispatchQueue
+from millpond.dispatch import ERROR, NO_LIMIT, RETRYABLE_ERROR, SUCCESS, DispatchQueue
 from millpond.message import TAG_TRACKED, make_tag
-
-_RETRIES = const(0x3FFFFFF)  # the time-out is what ends trying
 
 
 class Receipts:
@@ -31,16 +27,16 @@ class Receipts:
     def __init__(self, ledger, topics, clock, capacity=16, timeout_s=3600):
         self._ledger = ledger
         self._topics = topics
-        self._clock = clock
         self._packer = self._pack = None
         self._items = {}
         self._noted = []
+        self._end = self._on_end
         self._queue = DispatchQueue(
             self._process,
-            self._seconds,
+            clock.elapsed_s,
             capacity,
             max_enqueued_time_s=timeout_s,
-            max_retry_count=_RETRIES,
+            max_retry_count=NO_LIMIT,  # the time-out is what ends trying
         )
 
     def hand_to(self, packer, pack):
@@ -55,14 +51,9 @@ class Receipts:
         those of `millpond.dispatch`. ValueError: a bad topic, QoS or priority, or a payload larger
         than a page.
         """
-        self._packer.check(len(payload), priority)
+        self._packer.check_size(len(payload), priority)
         tag = make_tag(self._topics.index(topic), qos, retained) | TAG_TRACKED
-        message = (payload, priority, tag)
-
-        def told(message, result, reason, context):
-            on_complete(message[0], result, reason, context)
-
-        return self._queue.add(message, told)
+        return self._queue.add((payload, priority, tag), self._end, on_complete)
 
     def work(self):
         """Tell what was noted, and hand on what is pending; to be called often."""
@@ -102,6 +93,5 @@ class Receipts:
         else:
             complete(item, RETRYABLE_ERROR, "refused")
 
-    def _seconds(self):
-        self._clock.now()
-        return self._clock.seconds
+    def _on_end(self, message, result, reason, on_complete):
+        on_complete(message[0], result, reason, None)

@@ -9,15 +9,17 @@ import json
 
 from micropython import const
 
-from millpond import health as judge
+from millpond.health import gauges as queue_gauges
 from millpond.sender import CLEARING, LEAVING, WAITING
 
 _LONGEST = const(120)  # characters of a text in the health message
 _REFUSAL = const(60)
 _MOST = const(4)  # troubles in the health message
 # What goes, in this order, from a health message that does not fit.
-_SPARED = ("", "unwell", "in_flight", "last_error", "troubles")
+_SPARED = ("unwell", "in_flight", "sampling", "last_error", "troubles")
 _SPARED += ("commands", "link", "tasks", "sensors")
+# What there is only while the program runs.
+_OF_A_RUN = ("troubles", "link", "in_flight", "tasks", "unwell")
 _NOTABLE_S = const(5)  # a link down for less is no trouble
 
 
@@ -66,12 +68,23 @@ def gauges(app):
         },
         "commands": app.commands.gauges() if app.commands else None,
         "memory": app.memory(),
-        "loop_lag_ms": app.worst_lag_ms,
+        "loop_lag_ms": app.ticker.worst_lag_ms,
         "sensors": {sampler.name: sampler.failures for sampler in app.samplers},
+        "sampling": {sampler.name: _sampling(sampler) for sampler in app.samplers},
         "tasks": {task.name: task.restarts for task in app.supervisor.tasks if task.restarts},
         "unwell": app.supervisor.unwell(now) if app.running else [],
         "last_error": app.log.last_error,
     }
+
+
+def for_page(app):
+    """The gauges for the status page; what ended with the program, as it was at its end."""
+    g = gauges(app)
+    if not app.running and app.snapshot:
+        for name in _OF_A_RUN:
+            g[name] = app.snapshot[name]
+        g["stopped_s"] = g["uptime_s"] - app.snapshot["uptime_s"]
+    return g
 
 
 def troubles(app, now):
@@ -91,7 +104,7 @@ def troubles(app, now):
             found.append("sensor {} fails: {}".format(sampler.name, sampler.failing))
         elif sampler.paused:
             found.append("sensor {} is not read: app.start_sensors()".format(sampler.name))
-    return found + app.watcher.advice
+    return found + app.advisor.advice
 
 
 def _link(app):
@@ -138,7 +151,7 @@ def _awaits(sender):
 
 
 def _intake(app, now):
-    intake = judge.gauges(app.queue, now)
+    intake = queue_gauges(app.queue, now)
     intake["drop_rate"] = round(intake["drop_rate"], 4)
     intake["throughput"] = round(intake["throughput"], 1)
     intake["blocked"] = app.packer.blocked
@@ -172,6 +185,10 @@ def _lanes(ring):
     }
 
 
+def _sampling(sampler):
+    return {"bad_values": sampler.bad_values, "slowest_ms": sampler.slowest_ms}
+
+
 def health(app, limit):
     """The health message: the gauges as JSON of at most `limit` bytes.
 
@@ -183,12 +200,17 @@ def health(app, limit):
     g["last_error"] = g["last_error"][:_LONGEST]
     if g["commands"]:
         g["commands"]["last_refusal"] = g["commands"]["last_refusal"][:_REFUSAL]
+    message = _packed(g)
     for name in _SPARED:
-        g.pop(name, None)
-        message = json.dumps(g, separators=(",", ":")).encode()
         if len(message) <= limit:
             return message
-    return json.dumps({"ts": g["ts"], "items": g["items"]}).encode()
+        del g[name]
+        message = _packed(g)
+    return message if len(message) <= limit else _packed({"ts": g["ts"], "items": g["items"]})
+
+
+def _packed(g):
+    return json.dumps(g, separators=(",", ":")).encode()
 
 
 def line(app):

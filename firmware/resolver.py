@@ -67,9 +67,8 @@ class Resolver:
         known = _OWN.get(name) or self._known().get(name)
         if known:
             return known
-        self._clock.now()
         addresses, until = self._last.get(name, ((), 0))
-        if addresses and self._clock.seconds < until:
+        if addresses and self._clock.elapsed_s() < until:
             return self._one_of(addresses)
         try:
             return self._one_of(await self._ask(name))
@@ -114,7 +113,7 @@ class Resolver:
             else:
                 if addresses and addresses[0] != _NOWHERE:
                     ttl = min(max(ttl, _MIN_TTL_S), _MAX_TTL_S)
-                    self._last[host] = (addresses, self._clock.seconds + ttl)
+                    self._last[host] = (addresses, self._clock.elapsed_s() + ttl)
                     return addresses
                 why = _refusal(server, host, rcode, addresses)
                 if rcode == dns_wire.NO_SUCH_NAME:

@@ -20,7 +20,8 @@ _NAP_MS = const(1000)  # longest sleep, so that a new period need not wait for t
 class Sampler:
     """Reads the sensor behind `outlet` (an Outlet); `proceed()` is called after each read.
 
-    `failing` says why the last read failed, and is empty while all is well.
+    `failing` says why the last read failed, and is empty while all is well. `failures` counts
+    such reads; `slowest_ms` is what the longest read took.
     """
 
     def __init__(self, sensor, outlet, clock, log, proceed):
@@ -38,6 +39,11 @@ class Sampler:
         self.failing = ""
         self.failures = 0
         self.slowest_ms = 0
+
+    @property
+    def bad_values(self):
+        """How many values were none that their tags can have."""
+        return self._outlet.bad_values
 
     async def run(self, beat):
         """Read without end and without drift."""

@@ -11,7 +11,7 @@ of a str, or made by `chr`, for ever, and there are 65,536 of them and more.
 
 import sys
 
-_CHECKER = ("config", "config_file", "strict_json")
+_CHECKER = ("config", "config_file", "spelling", "strict_json")
 _MASKS = {False: "(none)", True: "(set)"}
 
 
@@ -74,7 +74,10 @@ def _borrowed(module, function, *arguments):
 
 
 def nearest(name, known):
-    """The one of `known` that begins and ends most like `name`: cheap, whatever `name` is."""
+    """The one of `known` that begins and ends most like `name`.
+
+    Cheap, whatever `name` is, for it comes over the network; `firmware.spelling` sees more.
+    """
     name = name.encode()
     return max(known, key=lambda candidate: _likeness(name, candidate.encode()))
 

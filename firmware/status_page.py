@@ -154,11 +154,22 @@ def _self_lines(g):
     memory = g["memory"]
     text = "{} KB free, {} KB used; the loop was late by {} ms at worst"
     yield "memory", text.format(memory["free"] // 1024, memory["used"] // 1024, g["loop_lag_ms"])
-    failed = ["{} failed {} times".format(name, n) for name, n in sorted(g["sensors"].items()) if n]
-    yield "sensors", "; ".join(failed) or "no failures: " + ", ".join(sorted(g["sensors"]))
+    yield from _sensor_lines(g["sensors"], g["sampling"])
     restarts = ["{} restarted {} times".format(name, n) for name, n in sorted(g["tasks"].items())]
     yield "tasks", "; ".join(g["unwell"] + restarts) or "all well"
     yield "last error", g["last_error"] or "none"
+
+
+def _sensor_lines(failures, sampling):
+    failed = ["{} failed {} times".format(name, n) for name, n in sorted(failures.items()) if n]
+    yield "sensors", "; ".join(failed) or "no failures: " + ", ".join(sorted(failures))
+    slowest = ["{} {} ms".format(name, sampling[name]["slowest_ms"]) for name in sorted(sampling)]
+    if slowest:
+        yield "", "slowest read: " + ", ".join(slowest)
+    for name in sorted(sampling):
+        if sampling[name]["bad_values"]:
+            text = "{} gave {} values that their tags cannot have"
+            yield "", text.format(name, sampling[name]["bad_values"])
 
 
 def span(seconds):

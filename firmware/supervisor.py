@@ -11,16 +11,12 @@ import asyncio
 
 from micropython import const
 
+from firmware.log import in_seconds
 from millpond.clock import diff
 
 _BACKOFF_MIN_MS = const(500)
 _BACKOFF_MAX_MS = const(30000)
 _WELL_MS = const(60000)
-
-
-def in_seconds(ms):
-    """A duration in words, for the log: "0.5 s", "1.2 s", "24 s"."""
-    return ("{:.2g} s" if ms < 9950 else "{:.0f} s").format(ms / 1000)
 
 
 class Supervised:

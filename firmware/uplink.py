@@ -15,7 +15,7 @@ import asyncio
 
 from firmware.failures import Hopeless, Unreachable, in_words, is_closed_by_peer
 from firmware.link import CLOSED, GREETING, UP
-from firmware.supervisor import in_seconds
+from firmware.log import in_seconds
 from millpond.ledger import TOO_LARGE
 from millpond.message import ProtocolError
 

@@ -1,19 +1,16 @@
 """Conformance: which test shows each requirement on DispatchQueue, as docs/conformance.md.
 
 A test of `tests_host/core/test_dispatch*.py` names what it shows in its name or its docstring:
-`SRS_09_036`, `D12`. The requirements stand in `conformance_lines`. A requirement that no test
-names, and a name that is no requirement, are faults.
+`SRS_09_036`, `D12`. The requirements stand in `conformance_lines`; what is a fault, in `evidence`.
 """
 
-import ast
 import re
 from pathlib import Path
 
-import typer
-
+from tools import evidence
 from tools.conformance_lines import CHAPTERS, DECISIONS, FIRST_DEVIATION
+from tools.evidence import ROOT, Shown
 
-ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "conformance.md"
 TESTS = ROOT / "tests_host" / "core"
 PATTERN = "test_dispatch*.py"
@@ -61,36 +58,21 @@ def requirements() -> list[str]:
 
 def named_in(source: str) -> dict[str, set[str]]:
     """For each test function of a file's text, what it names."""
-    found = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            text = f"{node.name} {ast.get_docstring(node) or ''}"
-            found[node.name] = set(_NAMED.findall(text))
-    return found
+    tests = evidence.functions(source, "test_")
+    return {name: set(_NAMED.findall(f"{name} {says}")) for name, says in tests}
 
 
-def collect(folder: Path = TESTS) -> dict[str, list[str]]:
+def collect(folder: Path = TESTS) -> Shown:
     """The tests that show each name, in the order of the files and within them."""
-    shown: dict[str, list[str]] = {}
-    for path in sorted(folder.glob(PATTERN)):
-        for test, names in named_in(path.read_text(encoding="utf-8")).items():
-            for name in names:
-                shown.setdefault(name, []).append(test)
-    return shown
+    return evidence.collect(folder.glob(PATTERN), named_in, lambda path, test: test)
 
 
-def faults(shown: dict[str, list[str]]) -> list[str]:
+def faults(shown: Shown) -> list[str]:
     """What is wrong, in words; empty when nothing is."""
-    known = requirements()
-    missing = [f"{name}: no test names it" for name in known if not shown.get(name)]
-    unknown = [
-        f"{name}: no such requirement, but named by {', '.join(shown[name])}"
-        for name in sorted(set(shown) - set(known))
-    ]
-    return missing + unknown
+    return evidence.faults(shown, requirements(), "no such requirement")
 
 
-def markdown(shown: dict[str, list[str]]) -> str:
+def markdown(shown: Shown) -> str:
     """The text of docs/conformance.md."""
     parts = [_HEAD]
     for heading, rows in CHAPTERS:
@@ -111,7 +93,7 @@ def _met(where: str) -> str:
     return "`DispatchQueue`" if where == "__init__" else f"`DispatchQueue.{where}`"
 
 
-def _table(head: tuple, rows: list[tuple], shown: dict[str, list[str]]) -> str:
+def _table(head: tuple, rows: list[tuple], shown: Shown) -> str:
     """Rows whose last cell is a requirement's name, which becomes its tests."""
     lines = [head, ("---",) * len(head)]
     for *cells, name in rows:
@@ -122,10 +104,5 @@ def _table(head: tuple, rows: list[tuple], shown: dict[str, list[str]]) -> str:
 def command() -> None:
     """Write docs/conformance.md, unless a requirement or a test is at fault."""
     shown = collect()
-    wrong = faults(shown)
-    if wrong:
-        typer.echo("\n".join(wrong), err=True)
-        raise typer.Exit(1)
-    DOCUMENT.parent.mkdir(exist_ok=True)
-    DOCUMENT.write_text(markdown(shown), encoding="utf-8")
-    typer.echo(f"{DOCUMENT.name}: {len(requirements())} requirements, each with its tests")
+    summary = f"{len(requirements())} requirements"
+    evidence.write(DOCUMENT, markdown(shown), faults(shown), summary)

@@ -63,21 +63,16 @@ def command(
     try:
         known = parse_tags(tags.read_bytes()) if tags else {}
     except (OSError, ValueError) as error:
-        raise _failure(f"{tags}: {error}") from None
+        raise shown.failure("decode", f"{tags}: {error}") from None
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         typer.echo(describe(read_payload(data), known))
         if tags is None:
             typer.echo(_NO_TAGS, err=True)
     except OSError as error:
-        raise _failure(f"{file}: {error.strerror}") from None
+        raise shown.failure("decode", f"{file}: {error.strerror}") from None
     except (ValueError, batch.BatchError) as error:
-        raise _failure(f"{file}: malformed: {error}") from None
-
-
-def _failure(line: str) -> typer.Exit:
-    typer.echo(f"decode: {line}", err=True)
-    return typer.Exit(1)
+        raise shown.failure("decode", f"{file}: malformed: {error}") from None
 
 
 def _from_hex(line: str, number: int) -> bytes:

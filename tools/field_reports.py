@@ -5,18 +5,16 @@ docstring, by the names of `field_report_lines`:
 
     Report: lib#94, EMS-ESP32#305.
 
-A report that no test names, and a name that is no report, are faults.
+What is a fault stands in `evidence`.
 """
 
-import ast
 import re
 from pathlib import Path
 
-import typer
-
+from tools import evidence
+from tools.evidence import ROOT, Shown
 from tools.field_report_lines import GROUPS, PROJECTS
 
-ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "field-reports.md"
 TESTS = ROOT / "tests_host"
 
@@ -44,39 +42,27 @@ def reports() -> list[str]:
 def named_in(source: str) -> dict[str, list[str]]:
     """For each test or case of a file's text that names reports, which."""
     found = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith(("test_", "case_")):
-            lines = _LINE.findall(ast.get_docstring(node) or "")
-            names = [name.strip() for line in lines for name in line.split(",")]
-            if names:
-                found[node.name] = names
+    for test, says in evidence.functions(source, "test_", "case_"):
+        names = [name.strip() for line in _LINE.findall(says) for name in line.split(",")]
+        if names:
+            found[test] = names
     return found
 
 
-def collect(folder: Path = TESTS) -> dict[str, list[str]]:
+def collect(folder: Path = TESTS) -> Shown:
     """The tests that answer each report as file::name, in the order of the files and within."""
-    shown: dict[str, list[str]] = {}
-    for path in sorted(folder.rglob("*.py")):
-        if not path.name.startswith(("test_", "cases_")):
-            continue
-        for test, names in named_in(path.read_text(encoding="utf-8")).items():
-            for name in names:
-                shown.setdefault(name, []).append(f"{path.relative_to(folder).as_posix()}::{test}")
-    return shown
+    paths = [p for p in folder.rglob("*.py") if p.name.startswith(("test_", "cases_"))]
+    return evidence.collect(
+        paths, named_in, lambda path, test: f"{path.relative_to(folder).as_posix()}::{test}"
+    )
 
 
-def faults(shown: dict[str, list[str]]) -> list[str]:
+def faults(shown: Shown) -> list[str]:
     """What is wrong, in words; empty when nothing is."""
-    known = reports()
-    missing = [f"{name}: no test names it" for name in known if not shown.get(name)]
-    unknown = [
-        f"{name}: not in tools/field_report_lines.py, but named by {', '.join(shown[name])}"
-        for name in sorted(set(shown) - set(known))
-    ]
-    return missing + unknown
+    return evidence.faults(shown, reports(), "not in tools/field_report_lines.py")
 
 
-def markdown(shown: dict[str, list[str]]) -> str:
+def markdown(shown: Shown) -> str:
     """The text of docs/field-reports.md."""
     parts = [_HEAD]
     for heading, rows in GROUPS:
@@ -99,10 +85,4 @@ def _in_full(name: str) -> str:
 def command() -> None:
     """Write docs/field-reports.md, unless a report or a test is at fault."""
     shown = collect()
-    wrong = faults(shown)
-    if wrong:
-        typer.echo("\n".join(wrong), err=True)
-        raise typer.Exit(1)
-    DOCUMENT.parent.mkdir(exist_ok=True)
-    DOCUMENT.write_text(markdown(shown), encoding="utf-8")
-    typer.echo(f"{DOCUMENT.name}: {len(reports())} reports, each with its tests")
+    evidence.write(DOCUMENT, markdown(shown), faults(shown), f"{len(reports())} reports")

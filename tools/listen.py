@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from tools import shown
 from tools.listen_view import View
 from tools.records import Decoder
 from tools.subscriber import Refused, Subscriber
@@ -107,19 +108,14 @@ def command(
     try:
         subscriber = Subscriber(host, port, [_topic(prefix)], user, password, say=out.say)
     except ValueError as error:
-        raise _failure(str(error)) from None
+        raise shown.failure("listen", str(error)) from None
     with contextlib.ExitStack() as stack:
         file = _open(jsonl, stack)
         stack.enter_context(out)
         stack.enter_context(subscriber)
         problem = _run(subscriber, decoder, view, out, file, count, seconds)
     if problem:
-        raise _failure(problem)
-
-
-def _failure(problem: str) -> typer.Exit:
-    print(f"listen: {problem}", file=sys.stderr)
-    return typer.Exit(1)
+        raise shown.failure("listen", problem)
 
 
 def _topic(prefix: str) -> str:
@@ -137,7 +133,7 @@ def _open(jsonl: str, stack: contextlib.ExitStack):
     try:
         return stack.enter_context(Path(jsonl).open("a", encoding="utf-8"))
     except OSError as error:
-        raise _failure(f"{jsonl}: {error.strerror}") from None
+        raise shown.failure("listen", f"{jsonl}: {error.strerror}") from None
 
 
 def _run(subscriber, decoder, view, out, file, count, seconds) -> str:

@@ -1,6 +1,8 @@
-"""How times, values and what a device calls things are shown to a person."""
+"""How times, values, failures and what a device calls things are shown to a person."""
 
 from datetime import UTC, datetime
+
+import typer
 
 from tools._core import UNKNOWN_BELOW
 
@@ -12,6 +14,12 @@ _MANY = 1e15  # from here on decimals mean nothing to a double
 def clean(text) -> str:
     """Text from outside, fit for a terminal: what is not printable becomes a question mark."""
     return "".join(letter if letter.isprintable() else "?" for letter in str(text))
+
+
+def failure(command: str, line: str) -> typer.Exit:
+    """Says on the error stream why `command` failed; what is to be raised then."""
+    typer.echo(f"{command}: {line}", err=True)
+    return typer.Exit(1)
 
 
 def moment(ts: float) -> str:
@@ -27,7 +35,7 @@ def clock(unix: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """A length of time in one unit: 0.4 s, 12 s, 5 min, 3 h, 2 d."""
+    """How long ago, as it is read in passing: 0.4 s, 12 s, 5 min, 3 h, 2 d."""
     if seconds < 9.95:
         return f"{max(0.0, seconds):.1f} s"
     for unit, size, below in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172800)):
@@ -62,7 +70,7 @@ _DURATIONS = (
 
 
 def duration(seconds: float, digits: int = 3) -> str:
-    """A length of time in the unit it is best read in: 45 s, 33.5 min, 19.1 h, 12.5 d, 3.2 y."""
+    """How long, as a figure to calculate with: 45 s, 33.5 min, 19.1 h, 12.5 d, 3.2 y."""
     unit, size = next((unit, size) for unit, size, below in _DURATIONS if seconds < below)
     number = seconds / size
     return f"{number:.{digits}g} {unit}" if number < 999 else f"{number:,.0f} {unit}"

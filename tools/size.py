@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tools import seed_figures, sizing
+from tools import seed_figures, shown, sizing
 from tools.size_answer import ASSUMPTIONS, answer
 from tools.size_view import view
 from tools.sizing import Plan
@@ -115,9 +115,9 @@ def command(
         if png:
             _draw(plan, png)
     except (ValueError, TypeError) as error:
-        raise _failure(str(error)) from None
+        raise shown.failure("size", str(error)) from None
     except OSError as error:
-        raise _failure(f"{png}: {error.strerror}") from None
+        raise shown.failure("size", f"{png}: {error.strerror}") from None
     if as_json:
         found = answer(plan, prices, *line) | {"assumptions": ASSUMPTIONS}
         typer.echo(json.dumps(found, indent=2))
@@ -146,8 +146,3 @@ def _draw(plan: Plan, path: Path) -> None:
     from tools.size_chart import draw
 
     draw(plan, path)
-
-
-def _failure(line: str) -> typer.Exit:
-    typer.echo(f"size: {line}", err=True)
-    return typer.Exit(1)

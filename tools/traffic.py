@@ -14,8 +14,8 @@ before it; only the last of a burst needs a segment of its own, 40. Between two 
 more than half a keepalive apart go pings, each 2 + 2 and three segments.
 
 Assumed: IPv4 and TCP headers without options, the ESP32's segment size of 1440, no TLS, nothing
-lost and sent again, no reconnects. Health messages, alerts and announcements are not in it.
-A price is in dollars a megabyte of 1,000,000 bytes, up and down alike.
+lost and sent again, no reconnects. Health messages, alerts and announcements are not in it. A
+price is in dollars a megabyte of 1,000,000 bytes, up and down alike.
 """
 
 from dataclasses import dataclass

@@ -89,7 +89,6 @@ class Plant:
     tags = TAGS
 
     def __init__(self, period_ms=1000, seed=1, alert_every_s=300):
-        self.period_ms = period_ms
         self._below = _Random(seed).below
         self._temperatures = [_COOLEST + i * _APART for i in range(_TEMPERATURES)]
         self._hot = [False] * _TEMPERATURES

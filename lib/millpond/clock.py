@@ -59,6 +59,9 @@ class Clock:
 
     `ticks_ms` is a callable giving milliseconds that wrap at 2**30 or a multiple of it
     (`time.ticks_ms`).
+
+    `seconds` is the whole seconds since the start, as of the last `now`; `known` tells whether
+    somebody has set the time.
     """
 
     def __init__(self, ticks_ms):
@@ -83,6 +86,11 @@ class Clock:
             step %= 1000
         self._ms = step
         return now
+
+    def elapsed_s(self):
+        """Whole seconds since the start, brought up to date. Allocates nothing."""
+        self.now()
+        return self.seconds
 
     def set_unix(self, unix):
         """Set the time of day, in Unix seconds; ValueError outside 2024-01-01 … 2100-01-01.

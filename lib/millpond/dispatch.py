@@ -40,11 +40,12 @@ CANCELLED = const(4)
 RESULTS = ("SUCCESS", "ERROR", "RETRYABLE_ERROR", "TIMEOUT", "CANCELLED")
 OPTIONS = ("max_enqueued_time_s", "max_processing_time_s", "max_retry_count")
 
+NO_LIMIT = const(0x3FFFFFFF)  # the most that an option can be
+
 _PENDING = const(-1)
 _BUSY = const(-2)
 _LEAVING = const(-3)
 _FREE = const(-4)
-_MAX = const(0x3FFFFFFF)
 
 
 class DispatchQueue:
@@ -54,7 +55,7 @@ class DispatchQueue:
     `complete(item, result, reason)`, as below, must be called. An exception of on_process goes to
     the caller of do_work, and is a completion with ERROR.
 
-    `clock()` gives elapsed seconds, as `seconds` of a `millpond.clock.Clock`; a wall clock, when
+    `clock()` gives elapsed seconds, as `elapsed_s` of a `millpond.clock.Clock`; a wall clock, when
     set forward, times out everything. It fails with None or OSError. It may not call the queue.
 
     `options` are limits by name, 0 for none: max_enqueued_time_s since `add`, max_processing_time_s
@@ -119,7 +120,7 @@ class DispatchQueue:
             return 0
         slot = self._next[_FREE]
         item = self._ids[slot]
-        item = item + self.capacity if item <= _MAX - self.capacity else slot + 1
+        item = item + self.capacity if item <= NO_LIMIT - self.capacity else slot + 1
         self._ids[slot] = item
         self._messages[slot] = message
         self._on_complete[slot] = on_complete
@@ -294,7 +295,7 @@ class DispatchQueue:
         self._where[slot] = where
 
 
-def _number(name, value, low=0, high=_MAX):
+def _number(name, value, low=0, high=NO_LIMIT):
     if type(value) is not int:
         raise TypeError("{} {!r}: a whole number expected".format(name, value))
     within(name, value, high, low)

@@ -51,6 +51,7 @@ def gauges(queue, now):
         "dequeued": stats.dequeued,
         "dropped": stats.dropped,
         "refused": stats.refused,
+        "busy": stats.busy,
         "displaced": stats.displaced,
         "expired": stats.expired,
         "cleared": stats.cleared,

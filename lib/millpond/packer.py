@@ -117,7 +117,7 @@ class Packer:
         self._ledger.lose(lane, REFUSED)
         return False
 
-    def check(self, size, lane):
+    def check_size(self, size, lane):
         """ValueError unless a message of `size` bytes may be put on `lane`."""
         within("lane", lane, _LANES - 1)
         if size > self._ring.page_payload:
@@ -128,7 +128,7 @@ class Packer:
     def try_put(self, payload, lane, tag):
         """As `put`, but where the payload stands in the ring, or 0 with nothing counted."""
         size = len(payload)
-        self.check(size, lane)
+        self.check_size(size, lane)
         self._close(lane)
         at = self._reserve(size, lane)
         if at:

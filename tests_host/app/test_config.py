@@ -2,6 +2,7 @@
 
 from firmware.config import BOOL, CHOICE, INT, TABLE, TEXT, check, expected
 from firmware.settings import ConfigError
+from millpond.message_queue import OVERFLOWS
 from tests_host.kit import raises
 
 
@@ -180,6 +181,10 @@ def test_an_unknown_key_names_the_nearest_known():
     ):
         line = "{}: unknown key, did you mean {}?".format(wrong, right)
         assert problem(tree_of(wrong, 1)) == line, (wrong, problem(tree_of(wrong, 1)))
+
+
+def test_Q6_the_rules_of_overflow_are_the_queues():
+    assert [row[3] for row in TABLE if row[0] == "intake.overflow"] == [OVERFLOWS]
 
 
 def test_an_unknown_section_names_the_nearest_known():

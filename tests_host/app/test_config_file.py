@@ -195,7 +195,7 @@ def test_the_values_of_right_json():
 
 
 def test_the_checker_leaves_memory_with_the_file_read():
-    names = ("firmware.config", "firmware.strict_json")
+    names = ("firmware.config", "firmware.spelling", "firmware.strict_json")
     kept = {name: sys.modules.pop(name) for name in names}
     package = sys.modules["firmware"]
     try:

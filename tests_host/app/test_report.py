@@ -69,12 +69,14 @@ def app(up=True, length=10):
         network=Thing(status=text),
         packer=Thing(open_readings=lambda: 14, blocked=True),
         delivery_watchdog=DeliveryWatchdog(120),
-        samplers=[Thing(name="plant", failures=2, failing="", paused=False)],
+        samplers=[
+            Thing(name="plant", failures=2, failing="", paused=False, bad_values=8, slowest_ms=31)
+        ],
         supervisor=Thing(tasks=[Thing(name="link", restarts=3)], unwell=lambda now: []),
-        watcher=Thing(advice=[]),
+        advisor=Thing(advice=[]),
         commands=Thing(gauges=lambda: {"done": 5, "last_refusal": text}),
         memory=lambda: {"free": 5, "used": 7},
-        worst_lag_ms=6,
+        ticker=Thing(worst_lag_ms=6),
         log=Thing(last_error=text),
     )
 
@@ -105,7 +107,21 @@ def test_gauges_are_what_the_objects_say():
     )
     assert g["lanes"]["held"] == [0, 0, 1, 0]
     assert g["sensors"] == {"plant": 2} and g["tasks"] == {"link": 3}
+    assert g["sampling"] == {"plant": {"bad_values": 8, "slowest_ms": 31}}
     assert g["loop_lag_ms"] == 6 and g["memory"] == {"free": 5, "used": 7}
+
+
+def test_the_page_of_a_stopped_program_has_the_link_as_it_was():
+    one = app()
+    one.snapshot = None
+    assert "stopped_s" not in report.for_page(one)
+    one.snapshot = report.gauges(one)
+    one.uplink.is_up = lambda: False
+    one.clock.seconds += 7
+    assert not report.for_page(one)["link"]["up"]
+    one.running = False
+    g = report.for_page(one)
+    assert g["link"]["up"] and g["stopped_s"] == 7 and g["uptime_s"] == 107
 
 
 def test_promise_items_balance():
@@ -121,7 +137,7 @@ def test_troubles_name_everything_that_is_wrong():
     ill.supervisor.unwell = lambda now: ["packer is hung"]
     ill.samplers.append(Thing(name="level", failures=1, failing="OSError: 19", paused=False))
     ill.samplers.append(Thing(name="depth", failures=0, failing="", paused=True))
-    ill.watcher.advice = ["the ring is 90 % full: …"]
+    ill.advisor.advice = ["the ring is 90 % full: …"]
     found = report.troubles(ill, 0)
     assert found[0] == "packer is hung"
     assert found[1].startswith("the link is down: ")
@@ -156,7 +172,7 @@ def test_health_has_every_gauge():
 def test_health_fits_whatever_the_texts_are():
     for length in (10, 100, 253, 2000):
         whole = app(length=length)
-        whole.watcher.advice = ["x" * 500] * 30
+        whole.advisor.advice = ["x" * 500] * 30
         for limit in (2040, 1500, 700):
             message = report.health(whole, limit)
             assert len(message) <= limit, (length, limit, len(message))

@@ -84,6 +84,10 @@ def gauges(**changes):
         "memory": {"free": 51200, "used": 204800},
         "loop_lag_ms": 12,
         "sensors": {"plant": 0, "level": 3},
+        "sampling": {
+            "plant": {"bad_values": 0, "slowest_ms": 12},
+            "level": {"bad_values": 7, "slowest_ms": 250},
+        },
         "tasks": {"link": 1},
         "unwell": [],
         "last_error": "sensor level failed, 2 in a row: OSError: 19",
@@ -193,7 +197,11 @@ def test_what_was_too_large_to_be_read_is_told():
 def test_the_rest():
     assert line("watchdog") == ["forced 2 reconnects; all was well 1 min 4 s ago"]
     assert line("memory") == ["50 KB free, 200 KB used; the loop was late by 12 ms at worst"]
-    assert line("sensors") == ["level failed 3 times"]
+    assert line("sensors") == [
+        "level failed 3 times",
+        "slowest read: level 250 ms, plant 12 ms",
+        "level gave 7 values that their tags cannot have",
+    ]
     assert line("tasks") == ["link restarted 1 times"]
     assert line("tasks", unwell=["packer is hung"])[0].startswith("packer is hung")
     assert line("last error") == ["sensor level failed, 2 in a row: OSError: 19"]

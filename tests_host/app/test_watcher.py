@@ -1,8 +1,7 @@
 """Watcher: feeds only while all is well, and tells the link when nothing is delivered."""
 
-from firmware.watcher import Watcher, ring_totals
+from firmware.watcher import Watcher
 from millpond.clock import Clock
-from millpond.message_queue import MessageQueue
 from millpond.paged_ring import PagedRing
 from millpond.watchdog import DeliveryWatchdog
 
@@ -21,16 +20,25 @@ class World:
         self.reason = "the broker closed the connection"
         self.given_up = []
         self.unix = None
-        self.queue = MessageQueue(10)
         self.ring = PagedRing(640, 64)
         config = {
             "watchdog.check_period_s": 10,
             "watchdog.delivery_timeout_s": 120,
             "watchdog.hardware_timeout_s": hardware_s,
         }
-        dog = DeliveryWatchdog(120)
-        parts = (self, self, self.queue, self.ring, dog, self, self)
-        self.watcher = Watcher(config, self.clock, self, parts, lambda: self.unix)
+        self.watcher = Watcher(
+            config,
+            self.clock,
+            log=self,
+            supervisor=self,
+            uplink=self,
+            sender=self,
+            ring=self.ring,
+            advisor=self,
+            delivery=DeliveryWatchdog(120),
+            hardware=self,
+            time_of_day=lambda: self.unix,
+        )
 
     def warning(self, text):
         self.lines.append(text)
@@ -53,7 +61,6 @@ class World:
             now = self.clock.now()
             self.watcher._look_at_tasks(now)
             self.watcher._look_at_deliveries(now)
-            self.watcher._judge(now)
 
 
 def test_SPEC_7_fed_only_while_every_task_is_well():
@@ -100,26 +107,6 @@ def test_SPEC_7_a_delivery_or_a_new_connection_begins_anew():
         assert len(world.given_up) == 1
 
 
-def test_Q10_advice_of_both_judges():
-    world = World()
-    for _ in range(9):
-        world.queue.enqueue("t", b"x")
-        world.ring.append(bytes(50))
-    world.look(1)
-    assert len(world.watcher.advice) == 2
-    assert "the intake is 90 % full" in world.watcher.advice[0]
-    assert "the ring is 90 % full" in world.watcher.advice[1]
-
-
-def test_ring_totals_count_what_was_offered_lost_and_delivered():
-    ring = PagedRing(192, 64)
-    for _ in range(5):
-        ring.append(bytes(50))
-    ring.sent(1)
-    ring.ack(1)
-    assert ring_totals(ring) == (5, 2, 1, 0)
-
-
 def test_the_time_is_taken_once_it_is_there():
     world = World()
     world.watcher.set_clock()
@@ -130,22 +117,3 @@ def test_the_time_is_taken_once_it_is_there():
     world.unix = 1800000000
     world.watcher.set_clock()
     assert world.clock.unix() == 1767225600
-
-
-def test_Q10_a_link_that_is_lost_again_and_again_is_told_until_it_holds():
-    world = World()
-    for _ in range(2):
-        world.losses += 1
-        world.look(30)
-        assert world.watcher.advice == []
-    world.look(1)
-    world.losses += 3
-    world.look(5)
-    text = "the link was lost 3 times in {} s, last: the broker closed the connection"
-    assert world.watcher.advice == [text.format(6)]
-    world.look(54)
-    assert world.watcher.advice == [text.format(60)]
-    world.look(59)
-    assert world.watcher.advice != []
-    world.look(5)
-    assert world.watcher.advice == []

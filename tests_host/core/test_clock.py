@@ -52,6 +52,13 @@ def test_seconds_survive_many_wraps_of_the_counter():
     assert clock.seconds == 400 * 86400
 
 
+def test_elapsed_seconds_are_brought_up_to_date():
+    ticks = Ticks(RING - 500)
+    clock = Clock(ticks)
+    ticks.now = 2500
+    assert clock.seconds == 0 and clock.elapsed_s() == 3 and clock.seconds == 3
+
+
 def test_a_counter_that_wraps_later_is_put_on_the_ring():
     ticks = Ticks((1 << 62) - 1000)
     clock = Clock(ticks)

@@ -288,6 +288,7 @@ def test_Q8_gauges_tell_every_figure_of_the_queue():
     queue.enqueue("t", b"x", priority=HIGH, now=220, ttl_ms=5)
     queue.enqueue("t", b"x", priority=LOW, now=221)
     queue.expire(230)
+    queue.stats.was_busy()
     assert gauges(queue, 300) == {
         "size": 1,
         "capacity": 2,
@@ -295,12 +296,13 @@ def test_Q8_gauges_tell_every_figure_of_the_queue():
         "high_water": 2,
         "enqueued": 4,
         "dequeued": 1,
-        "dropped": 3,
-        "refused": 1,
+        "dropped": 4,
+        "refused": 2,
+        "busy": 1,
         "displaced": 1,
         "expired": 1,
         "cleared": 0,
-        "drop_rate": 0.6,
+        "drop_rate": 4 / 6,
         "throughput": 0.0,
         "oldest_ms": 90,
         "last_wait_ms": 50,

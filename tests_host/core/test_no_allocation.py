@@ -251,6 +251,7 @@ def test_a_number_from_an_array_is_an_object_where_it_is_no_small_int():
         pack_reading(buf, 0, 1, UINT32, large, 5)
 
     work()
+    assert buf[9:17] == b"\x40\x00\x00\x00" * 2  # the second record's, big-endian
     if WEBASSEMBLY:
         # Each number is looked at twice: to be checked, and to be written.
         assert bytes_taken(work) == 2 * (2 * 16 + 2 * INT_OBJECT)

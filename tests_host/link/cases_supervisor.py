@@ -3,7 +3,8 @@
 import asyncio
 
 from firmware import supervisor
-from firmware.supervisor import Supervisor, in_seconds
+from firmware.log import in_seconds
+from firmware.supervisor import Supervisor
 from millpond.clock import Clock
 
 _real = asyncio

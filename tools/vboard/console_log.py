@@ -45,8 +45,10 @@ class ConsoleLog:
             return self._data[max(0, since - self._base) : stop].decode(errors="replace")
 
     def wait_for(self, pattern: str, timeout: float, since: int) -> re.Match:
-        """The first match of the regular expression after `since`; TimeoutError, or
-        RuntimeError when nothing more will come."""
+        """The first match of the regular expression after `since`.
+
+        TimeoutError when it does not come in time, RuntimeError when nothing more will come.
+        """
         wanted = re.compile(pattern, re.MULTILINE)
         deadline = time.monotonic() + timeout
         with self._changed:
