@@ -16,9 +16,9 @@ FORBIDDEN = {
 
 # Each module of the core stands on a floor and imports only from floors below its own.
 FLOORS = (
-    {"limits", "page_lists"},
+    {"limits", "packet_ids", "page_lists"},
     {"clock", "dispatch", "guard", "message", "index_rings"},
-    {"queue_check", "queue_stats", "reading", "ring_check"},
+    {"pacer", "queue_check", "queue_stats", "reading", "ring_check"},
     {"batch_f7", "batch_json", "batch_reader", "paged_ring", "message_queue", "watchdog"},
     {"batch", "health", "sender"},
     {"ledger"},
