@@ -58,7 +58,8 @@ class Clock:
     """Milliseconds on the ring, seconds since the start, and Unix time once it is known.
 
     `ticks_ms` is a callable giving milliseconds that wrap at 2**30 or a multiple of it
-    (`time.ticks_ms`).
+    (`time.ticks_ms`). `seconds` is whole seconds since the start as of the last `now`, and `known`
+    whether the time of day has been set.
     """
 
     def __init__(self, ticks_ms):
