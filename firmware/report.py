@@ -123,7 +123,7 @@ def _link(app):
         "skipped": app.link.skipped,
         "round_trip_ms": app.sender.round_trip_ms,
         "resent": app.sender.resent,
-        "stray_acks": app.ring.stray_acks,
+        "stray_acks": app.ring.stray_acks + app.sender.strays,
     }
 
 

@@ -51,7 +51,7 @@ class Uplink:
         self._clean_session = clean_session
         self._obstacle = obstacle
         self.opening = opening
-        self._paced = sender.rate_limit > 0
+        self._paced = sender.pacer is not None
         self._pacer = None
         self._task = None
         self._beat = None

@@ -16,6 +16,7 @@ from micropython import const
 from millpond.message import ProtocolError
 from millpond.reading import BOOL, FLOAT32, HIGHEST, KIND_NAMES, KIND_SIZES, LOWEST
 
+# As in batch_f7, which would have to keep shared names in RAM, where only batches are written.
 _MAGIC = const(0xF7)
 _BATCH_HEAD = const(5)
 _GROUP_HEAD = const(14)

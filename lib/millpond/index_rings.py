@@ -12,8 +12,8 @@ from array import array
 from micropython import const
 
 from millpond.limits import within
+from millpond.message import PRIORITIES
 
-_LANES = const(4)
 _MAX_CAPACITY = const(65535)
 
 
@@ -23,10 +23,10 @@ class IndexRings:
     def __init__(self, capacity):
         within("capacity", capacity, _MAX_CAPACITY, 1)
         self.capacity = capacity
-        self._rings = [array("H", [0] * capacity) for _ in range(_LANES)]
-        self._heads = [0] * _LANES
-        self._tails = [0] * _LANES
-        self._counts = [0] * _LANES
+        self._rings = [array("H", [0] * capacity) for _ in range(PRIORITIES)]
+        self._heads = [0] * PRIORITIES
+        self._tails = [0] * PRIORITIES
+        self._counts = [0] * PRIORITIES
         self._free = array("H", range(capacity + 1))
         self._count = 0
 

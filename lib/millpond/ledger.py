@@ -11,17 +11,13 @@ Together with the intake's own counters (refused, displaced, expired, cleared) t
 every item ever produced.
 """
 
-from micropython import const
-
 from millpond.batch import count_readings
-from millpond.message import TAG_BATCH
+from millpond.message import PRIORITIES, TAG_BATCH
 from millpond.paged_ring import STOLEN
 
 TOO_LARGE = "too_large"
 MALFORMED = "malformed"
 REFUSED = "refused"
-
-_LANES = const(4)
 
 
 class Ledger:
@@ -39,7 +35,7 @@ class Ledger:
         self.items_delivered = 0
         self.items_lost = {}
         for reason in (STOLEN, TOO_LARGE, MALFORMED, REFUSED):
-            self.items_lost[reason] = [0] * _LANES
+            self.items_lost[reason] = [0] * PRIORITIES
 
     def delivered(self, at, length, tag):
         """The broker has the message at buffer[at:at + length]. Fit for the Sender's callback."""
@@ -54,7 +50,7 @@ class Ledger:
     def lose(self, lane, reason, items=1):
         """Count `items` that never were in the ring, or left it, for `reason`."""
         if reason not in self.items_lost:
-            self.items_lost[reason] = [0] * _LANES
+            self.items_lost[reason] = [0] * PRIORITIES
         self.items_lost[reason][lane] += items
 
     def items_in(self, at, length, tag):

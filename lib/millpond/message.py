@@ -18,6 +18,7 @@ LOW = const(0)
 NORMAL = const(1)
 HIGH = const(2)
 CRITICAL = const(3)
+PRIORITIES = const(4)
 
 TAG_TOPIC_MASK = const(0x00FF)
 TAG_QOS_SHIFT = const(8)

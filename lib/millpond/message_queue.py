@@ -16,10 +16,11 @@ Nothing goes uncounted; `check` proves at any time that
 A refused message was never in, and is counted beside.
 
 Enqueue, displacement, peek, pop and dequeue do the same work however many slots there are, and
-allocate nothing. That takes two things which MicroPython does not tell: a function whose arguments,
-variables and stack exceed 11 words gets its frame from the heap at each call, so these methods are
-small and hand a new message on in the `_new_…` attributes; and one property makes each assignment
-to any attribute of its class ten times slower, so there is none here.
+allocate nothing. That takes two things which MicroPython does not tell, here and in all that runs
+for each message: a function whose arguments, variables and stack exceed 11 words gets its frame
+from the heap at each call, so these methods are small and hand a new message on in the `_new_…`
+attributes; and one property makes each assignment to any attribute of its class ten times slower,
+so there is none here.
 
 With a lock any thread may enqueue, and so may a soft interrupt (Q12): each public method runs under
 it (`guard`). An interrupt that has interrupted the queue at work, or a packer moving a message out
@@ -71,9 +72,9 @@ class MessageQueue(IndexRings):
     what a full queue does with a message (Q6): "displace" the oldest of the lowest priority below
     its own, else refuse it; "reject" it always; "oldest": as "displace", and when there is
     nothing lower, displace the oldest of its own priority. `log`, if given, is called with a
-    line of text when the queue begins to lose messages and when that is over (Q9).
-    `lock`, if given, is an object with acquire() and release(), under which each method runs (Q12);
-    `log` must not feed the queue then.
+    line of text when the queue begins to lose messages and when that is over (Q9). `lock`, if
+    given, is an object with acquire() and release(), under which each method runs (Q12); `log` must
+    not feed the queue then.
 
     After `peek` has returned True these describe the next message: `head_at` and `head_length`
     (its payload in `buffer`), `head_payload` (a memoryview of the slot's whole payload, to copy

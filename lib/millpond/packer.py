@@ -111,9 +111,10 @@ class Packer:
         """
         if self.try_put(payload, lane, tag):
             return True
-        # There is no room, which the ring counts only here.
-        self._ring.append(payload, lane, tag)
         self._ledger.items_taken += 1
+        # The ring counts what it refuses only here; or another thread has made room meanwhile.
+        if self._ring.append(payload, lane, tag):
+            return True
         self._ledger.lose(lane, REFUSED)
         return False
 
@@ -126,14 +127,20 @@ class Packer:
             )
 
     def try_put(self, payload, lane, tag):
-        """As `put`, but where the payload stands in the ring, or 0 with nothing counted."""
+        """As `put`, but where the payload stands in the ring, or 0 with nothing counted.
+
+        With a lock on the ring that place is sure only while no other thread opens pages.
+        """
         size = len(payload)
         self.check_size(size, lane)
         self._close(lane)
         at = self._reserve(size, lane)
         if at:
+            # The message stands where it was reserved: in the lane's work page, or, when that was
+            # opened for it and `cancel` freed it, in the page freed last, which is taken first.
             self._ring.cancel(lane)
-            self._ring.append(payload, lane, tag)
+            if not self._ring.append(payload, lane, tag):
+                return 0
             self._ledger.items_taken += 1
         return at
 

@@ -35,8 +35,7 @@ are written outside the lock, for nobody else touches them; while they are, that
 writer's alone. Of what changes the ring, only `append` may be called while the same thread is at
 work in it, as a soft interrupt or from `on_drop`; it is refused and counted.
 
-What runs for each message is also written so that its frame (arguments, locals and
-stack) stays within 11 words: MicroPython takes a larger one from the heap at each call.
+What runs for each message keeps its frame within 11 words (see `message_queue`).
 """
 
 from array import array
@@ -86,6 +85,11 @@ class PagedRing:
     that waits for its acknowledgement, or 0. `max_age_s` holds for each lane the age in seconds
     beyond which `expire` drops its pages, 0 for never (R10). `seconds` is the time, which the
     application sets: whole seconds since any start.
+
+    `acked`, `stolen`, `expired`, `dropped` and `refused` (never got in) count for each lane the
+    messages that went that way; `stray_acks` counts what `ack` refused. `pages` is how many there
+    are, `page_payload` the largest payload of one, and `pinned` the page that stays until the
+    head has gone, or NONE.
     """
 
     def __init__(self, size, page_size=4096, lanes=1, lock=None, *, on_drop=None):

@@ -53,8 +53,8 @@ class QueueStats:
     Counters, in messages: `enqueued`, `dequeued`, and dropped by reason: `refused` (never got in),
     `displaced` (for another), `expired`, `cleared` (by `clear()`). Of the refused, `busy` came in
     an interrupt of the queue at work (Q12). `high_water` is the most that ever were in the queue.
-    `waited_ms` is the time in queue of all messages dequeued, added up;
-    `last_wait_ms` and `max_wait_ms` are that of the last one and the longest.
+    `waited_ms` is the time in queue of all messages dequeued, added up; `last_wait_ms` and
+    `max_wait_ms` are that of the last one and the longest.
     """
 
     def __init__(self):

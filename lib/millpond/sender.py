@@ -29,16 +29,8 @@ whenever that happens. An acknowledgement, also PUBREC, clears the suspicion. Wh
 did not help, and the broker closes on the next as well, that needs twice as many closings, and so
 on: perhaps it is the broker that is ill, and then the backlog must not be its victim.
 
-A broker may hold an id of QoS 2 that nobody here remembers: of a run before a reset, or of a
-message dropped half way. It would take a new message under that id for the old one, and swallow
-it. So on such a session a fresh id of QoS 2 is first released, and used only when the PUBCOMP to
-that has come: with PUBREL and PUBLISH behind one another, a link lost behind them would leave open
-which of the two a DUP repeats. The doubt is over once round all ids; one that was used uncleared,
-for QoS 1 or a subscription, begins the round anew.
-
-A rate limit sets a moment for each message, an interval behind the moment of the last one and not
-behind its departure, so that lateness does not add up (S9). Time in which nothing waited is not
-made up for, nor is lateness beyond _CATCH_UP_MS.
+An id of QoS 2 that the broker may hold is cleared, by a PUBREL, before it is used (PacketIds). A
+rate limit sets a moment for each message (Pacer, S9).
 
 Whoever owns the link calls `next` after every append, acknowledgement and connect and when
 `wait_ms` is over (S1, S9), and `overdue` now and then.
@@ -46,7 +38,7 @@ Whoever owns the link calls `next` after every append, acknowledgement and conne
 
 from micropython import const
 
-from millpond.clock import add, diff
+from millpond.clock import diff
 from millpond.limits import within
 from millpond.message import (
     TAG_QOS_MASK,
@@ -55,6 +47,8 @@ from millpond.message import (
     TAG_TOPIC_MASK,
     TAG_UNSTAMPED,
 )
+from millpond.pacer import Pacer
+from millpond.packet_ids import PacketIds
 
 OFFLINE = const(0)
 IDLE = const(1)
@@ -66,10 +60,7 @@ RELEASING = const(6)
 
 POISON = "poison"
 
-_MAX_PACKET_ID = const(65535)
 _MAX_TIMEOUT_S = const(86400)
-_MAX_RATE = const(1000)
-_CATCH_UP_MS = const(50)
 _MAX_RETRIES = const(100)
 _PROMPT_MS = const(5000)
 
@@ -91,7 +82,9 @@ class Sender:
     sent is the PUBREL of `packet_id`.
 
     `delivered` counts the messages that the broker has, `resent` how often one was sent once more
-    over a new connection, whether as a DUP or as a new publication.
+    over a new connection, whether as a DUP or as a new publication, and `strays` the
+    acknowledgements that came out of turn; those of another id the ring counts. `pacer` is the
+    Pacer, or None without a rate limit.
     """
 
     def __init__(
@@ -112,15 +105,14 @@ class Sender:
         self.max_retries = max_retries
         self._closings = 0
         self._enough = max_retries
-        self.rate_limit = 0
+        self.pacer = None
         self.pace(rate_limit, 0)
         self._on_delivered = on_delivered
         self._prepare = prepare
         self.state = OFFLINE
         self._since = 0
-        self._rested = True
         self._session_id = 0
-        self._last_id = 0
+        self._ids = PacketIds()
 
         self._tag = -1
         self._flags = self.flags = 0
@@ -128,50 +120,34 @@ class Sender:
         self.at = self.length = self.qos = self.packet_id = 0
         self.retained = self.dup = self.release = False
         self._received = False
-        self._is_first = True
-        self._doubtful = 0  # how many ids must yet be cleared, one behind the other
-        self._cleared_id = 0
 
         self.delivered = 0
         self.resent = 0
+        self.strays = 0
         self.round_trip_ms = 0
 
     def pace(self, rate_limit, now):
         """Set the rate limit (S9). A moment that is set for the next message already stands."""
-        within("rate_limit", rate_limit, _MAX_RATE)
-        if not self.rate_limit:
-            self._due = now
-        self.rate_limit = rate_limit
-        # The interval, and its fraction of a millisecond in units of 1/rate_limit ms.
-        self._interval_ms = 1000 // rate_limit if rate_limit else 0
-        self._interval_rest = 1000 % rate_limit if rate_limit else 0
-        self._due_rest = 0
+        if not rate_limit:
+            self.pacer = None
+        elif self.pacer is None:
+            self.pacer = Pacer(rate_limit, now)
+        else:
+            self.pacer.set(rate_limit)
 
     def next_packet_id(self):
         """A fresh packet id: 1 to 65,535, then 1 again, never 0 nor the one in flight (S4)."""
-        packet_id = self._last_id
-        while True:
-            packet_id = packet_id + 1 if packet_id < _MAX_PACKET_ID else 1
-            if packet_id != self._session_id:
-                self._use(packet_id)
-                return packet_id
-
-    def _use(self, packet_id):
-        """A fresh id goes out."""
-        self._last_id = packet_id
-        if self._doubtful:
-            self._doubtful = self._doubtful - 1 if packet_id == self._cleared_id else _MAX_PACKET_ID
+        packet_id = self._ids.take(False)
+        return packet_id if packet_id != self._session_id else self._ids.take(False)
 
     def connected(self, session_present, now):
         """The broker has accepted the connection, with or without an earlier session (S3)."""
         self.state = IDLE
-        self._due = now
-        self._due_rest = 0
+        if self.pacer is not None:
+            self.pacer.begin(now)
         if not session_present:
-            self._session_id = self._doubtful = 0
-        elif self._is_first:
-            self._doubtful = _MAX_PACKET_ID
-        self._is_first = False
+            self._session_id = 0
+            self._ids.trust()
 
     def disconnected(self):
         """The link is gone; what was in flight stays the head of the ring (S3)."""
@@ -202,9 +178,9 @@ class Sender:
     def _forget(self, state):
         """Nothing is in flight any more."""
         if self.qos == 2 and self.state != RELEASING:
-            self._doubtful = _MAX_PACKET_ID
+            self._ids.doubt()
         self.state = state
-        self._session_id = self._closings = self._cleared_id = 0
+        self._session_id = self._closings = 0
         self._received = False
 
     def next(self, now):
@@ -213,11 +189,12 @@ class Sender:
         if self.state != IDLE:
             return self.state == RELEASE and self._release(now)
         if not ring.head():
-            self._rested = True
+            if self.pacer is not None:
+                self.pacer.rested = True
             return False
         if self._received and ring.head_packet_id == self._session_id:
             return self._release(now)
-        if self.rate_limit and diff(now, self._due) < 0:
+        if self.pacer is not None and self.pacer.wait_ms(now):
             return False
         tag = ring.head_tag
         if tag & TAG_UNSTAMPED and self._prepare and not ring.head_packet_id:
@@ -235,23 +212,22 @@ class Sender:
         else:
             self.dup = self._received = False
             self.flags = self._flags
-            packet_id = self._last_id + 1 if self._last_id < _MAX_PACKET_ID else 1
-            if self._doubtful and self.qos == 2 and packet_id != self._cleared_id:
-                return self._clear(packet_id)
-            self._use(packet_id)
+            packet_id = self._ids.take(self.qos == 2)
+            if not packet_id:
+                return self._clear()
             self._session_id = packet_id
         self.resent += ring.head_packet_id > 0
         ring.sent(packet_id)
         self.packet_id = packet_id
         self.release = False
         self.state = LEAVING
-        if self.rate_limit:
-            self._set_pace(now)
+        if self.pacer is not None:
+            self.pacer.went(now)
         return True
 
-    def _clear(self, packet_id):
+    def _clear(self):
         """PUBREL is to be sent for an id that the broker may hold, before it is used."""
-        self.packet_id = packet_id
+        self.packet_id = self._ids.coming
         self.release = True
         self.state = CLEARING
         return True
@@ -266,26 +242,14 @@ class Sender:
         self._since = now
         return True
 
-    def _set_pace(self, now):
-        """A message goes now: set the moment of the one behind it (S9)."""
-        if diff(now, self._due) > (0 if self._rested else _CATCH_UP_MS):
-            self._due = now
-            self._due_rest = 0
-        self._rested = False
-        self._due = add(self._due, self._interval_ms)
-        self._due_rest += self._interval_rest
-        if self._due_rest >= self.rate_limit:
-            self._due_rest -= self.rate_limit
-            self._due = add(self._due, 1)
-
     def wait_ms(self, now):
         """Milliseconds until the rate limit allows the next message (S9).
 
         0 when it allows it now, when there is no limit, and while offline.
         """
-        if not self.rate_limit or self.state == OFFLINE:
+        if self.pacer is None or self.state == OFFLINE:
             return 0
-        return max(0, diff(self._due, now))
+        return self.pacer.wait_ms(now)
 
     def _describe(self, tag):
         """Keep what a tag says, which is mostly what the last one said."""
@@ -324,9 +288,8 @@ class Sender:
 
         What comes before all bytes have left is foreign, as is a PUBACK for QoS 2.
         """
-        ring = self._ring
         if self.state != WAITING or self.qos == 2:
-            ring.stray_acks += 1
+            self.strays += 1
             return False
         return self._advance(packet_id, now)
 
@@ -337,7 +300,7 @@ class Sender:
         comes again; the standard has it answered with PUBREL none the less.
         """
         if self.state != WAITING or self.qos != 2 or packet_id != self.packet_id:
-            self._ring.stray_acks += 1
+            self.strays += 1
             return False
         self.state = RELEASE
         self._received = True
@@ -350,14 +313,14 @@ class Sender:
         """PUBCOMP: the broker no longer holds `packet_id`. False when that was not asked."""
         if self.state != CLEARING or packet_id != self.packet_id:
             return False
-        self._cleared_id = packet_id
+        self._ids.cleared(packet_id)
         self.state = IDLE
         return True
 
     def completed(self, packet_id, now):
         """PUBCOMP: the exchange of QoS 2 is over. False when that is not what is in flight."""
         if self.state != RELEASING:
-            self._ring.stray_acks += 1
+            self.strays += 1
             return False
         return self._advance(packet_id, now)
 
@@ -376,11 +339,10 @@ class Sender:
     def overdue(self, now):
         """True when what is in flight has waited `ack_timeout_s`: the link must be dropped (S5).
 
-        To be called every few seconds, which also keeps the pace of S9 from falling so far behind
-        that its moment would seem to lie ahead.
+        To be called every few seconds, which also keeps up the pace of S9.
         """
         if self.state < CLEARING:
-            if diff(now, self._due) > _CATCH_UP_MS:
-                self._due = now
+            if self.pacer is not None:
+                self.pacer.keep_up(now)
             return False
         return diff(now, self._since) >= 1000 * self.ack_timeout_s

@@ -2,9 +2,9 @@
 
 It measures one span of time: since the last check that found all well, that is progress (a
 delivery, or a new connection, which gets the whole time-out to prove itself), no connection, or
-nothing waiting to be delivered. When the span reaches the time-out while the
-link is up with something pending, the owner must make the connection anew. Idle is no failure:
-each check that finds nothing pending begins the span again.
+nothing waiting to be delivered. When the span reaches the time-out while the link is up with
+something pending, the owner must make the connection anew. Idle is no failure: each check that
+finds nothing pending begins the span again.
 
 The span is in elapsed milliseconds, so neither a step of the wall clock nor the tick wrap matters;
 `check` must be called at least once in 6 days.

@@ -42,6 +42,7 @@ def app(up=True, length=10):
         dup=False,
         round_trip_ms=12,
         resent=2,
+        strays=0,
     )
     queue = MessageQueue(8)
     for _ in range(9):

@@ -15,7 +15,7 @@ import random
 import time
 
 from firmware import app as app_module
-from firmware import pump, reporter, ticker
+from firmware import pump, reporter, ticker, time_server
 from firmware.app import App
 from firmware.config import check
 from millpond.batch import decode
@@ -230,7 +230,7 @@ def run(case, slow_ms=0, start_ms=1000, coarse=False, how="on", **options):
     The broker is as `how` says from the start; `options` are the CountingApp's.
     """
     asyncio.new_event_loop()
-    for module in (app_module, pump, reporter, ticker):
+    for module in (app_module, pump, reporter, ticker, time_server):
         module.asyncio = Coarse() if coarse else asyncio
     Wdt.lapse = Lapse(start_ms)
     Wdt.bites = 0

@@ -390,7 +390,7 @@ class Rig:
             "held": ring.messages(),
             "stolen": sum(ring.stolen),
             "dropped": self.dropped,
-            "stray_acks": ring.stray_acks,
+            "stray_acks": ring.stray_acks + sender.strays,
             "unwell": self.supervisor.unwell(now),
             "now": now,
         }
