@@ -17,12 +17,17 @@ from millpond.message import ProtocolError
 _EPIPE = const(32)  # the errno module of MicroPython lacks it
 _CLOSED_BY_PEER = (errno.ECONNRESET, _EPIPE)
 _CLOSED = "the broker at {} closed the connection"
+_NO_ROUTE = "no route to {}"
 _NO_ADDRESS = "no address found for {}"
 _NETWORK = {
     errno.ECONNREFUSED: "connection refused: no broker listens at {}",
     errno.ECONNRESET: _CLOSED,
     _EPIPE: _CLOSED,
-    errno.EHOSTUNREACH: "no route to {}",
+    errno.EHOSTUNREACH: _NO_ROUTE,
+    errno.EACCES: "connections to {} are forbidden here",
+    # ENETUNREACH, which the errno module lacks: of Linux, and of the ESP32.
+    101: _NO_ROUTE,
+    114: _NO_ROUTE,
     errno.ETIMEDOUT: "no answer from {}",
     errno.ENOBUFS: "the send buffer is full: {} takes no data",
     errno.ENOTCONN: "the connection to {} is gone",
@@ -40,8 +45,8 @@ _REFUSALS = {
     1: "protocol version refused",
     2: "client identifier refused",
     3: "server unavailable",
-    4: "bad user name or password",
-    5: "not authorized",
+    4: "bad user name or password: see mqtt.user and mqtt.password",
+    5: "not authorized: see mqtt.user, mqtt.password and the broker's rules for them",
 }
 _LASTING = (1, 2, 4, 5)
 

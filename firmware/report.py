@@ -20,6 +20,8 @@ _SPARED = ("unwell", "in_flight", "sampling", "last_error", "troubles")
 _SPARED += ("commands", "link", "tasks", "sensors")
 # What there is only while the program runs.
 _OF_A_RUN = ("troubles", "link", "in_flight", "tasks", "unwell")
+_PLAIN_PORT = const(1883)
+_TLS_PORT = const(8883)
 _NOTABLE_S = const(5)  # a link down for less is no trouble
 
 
@@ -95,6 +97,8 @@ def troubles(app, now):
         found += app.supervisor.unwell(now)
         if not app.uplink.is_up() and down_s >= _NOTABLE_S:
             found.append("the link is down: {}".format(app.uplink.reason))
+            if not app.uplink.connects:
+                found += _doubts_of_port(app.config)
     if app.time_server.failing and not app.clock.known:
         found.append("the time of day is not known: {}".format(app.time_server.failing))
     for topic in sorted(app.opening.refused):
@@ -107,6 +111,16 @@ def troubles(app, now):
     return found + app.advisor.advice
 
 
+def _doubts_of_port(config):
+    """A question, where the port of a broker that was never reached is that of the other kind."""
+    port, tls = config["mqtt.port"], config["mqtt.tls"]
+    if port == _TLS_PORT and not tls:
+        return ["mqtt.port {} is mostly for TLS: is mqtt.tls to be true?".format(port)]
+    if port == _PLAIN_PORT and tls:
+        return ["mqtt.port {} is mostly without TLS: with it, it is mostly 8883".format(port)]
+    return []
+
+
 def _link(app):
     uplink = app.uplink
     up = uplink.is_up()
@@ -115,6 +129,7 @@ def _link(app):
         "broker": uplink.where,
         "for_s": app.clock.seconds - uplink.since,
         "reason": uplink.reason,
+        "next_try_s": 0 if up else (uplink.left_ms + 999) // 1000,
         "network": app.network.status,
         "attempts": uplink.attempts,
         "connects": uplink.connects,

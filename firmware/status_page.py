@@ -56,6 +56,8 @@ def _link_lines(g):
     yield "link", "{}{} for {}, broker {}".format(was, state, span(link["for_s"]), link["broker"])
     if not link["up"]:
         yield "", "because " + link["reason"]
+        if link["next_try_s"]:
+            yield "", "next try in " + span(link["next_try_s"])
     elif link["losses"]:
         yield "", "last loss: " + link["reason"]
     text = "{} of {} succeeded, then {} lost; last round trip {} ms; {} sent again"

@@ -6,6 +6,7 @@ mbedtls takes any key for any certificate, and then a broker refuses both withou
 """
 
 from binascii import a2b_base64
+from errno import ENOENT
 
 from micropython import const
 
@@ -26,6 +27,9 @@ def ders(key, path, label):
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
+        if error.errno == ENOENT:
+            why = "there is no such file on the board; bring it with mpremote cp"
+            raise ConfigError("{} {}: {}".format(key, path, why))
         raise ConfigError("{} {}: cannot be read: {}".format(key, path, error))
     if not data.strip():
         raise ConfigError("{} {}: is empty".format(key, path))

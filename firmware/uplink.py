@@ -61,7 +61,7 @@ class Uplink:
         self.reason = "not connected yet"
         self.attempts = self.connects = self.losses = 0
         self.since = 0
-        self.waiting_ms = 0
+        self.waiting_ms = self.left_ms = 0
         link.on_acknowledged = self._acknowledged
         link.on_received = self._received
         link.on_completed = self._completed
@@ -194,8 +194,10 @@ class Uplink:
     async def _wait(self, ms):
         while ms > 0:
             self._beat()
+            self.left_ms = ms
             await asyncio.sleep_ms(min(ms, 1000))
             ms -= 1000
+        self.left_ms = 0
 
     async def _connection(self):
         """One connection from beginning to end; True when its failure is permanent."""

@@ -14,6 +14,7 @@ every item ever produced.
 from millpond.batch import count_readings
 from millpond.message import PRIORITIES, TAG_BATCH
 from millpond.paged_ring import STOLEN
+from millpond.sender import POISON
 
 TOO_LARGE = "too_large"
 MALFORMED = "malformed"
@@ -25,8 +26,8 @@ class Ledger:
 
     `items_taken` and `items_delivered` are numbers; `items_lost` has for each reason (a word) a
     list of numbers by lane. The reasons: "stolen" by the ring for newer or more urgent ones,
-    "refused" by the ring when put, "too_large" for a page, "malformed" as a reading, and any word
-    that the ring is told to drop a message for.
+    "refused" by the ring when put, "too_large" for a page, "malformed" as a reading, "poison" to
+    the broker, and any word that the ring is told to drop a message for.
     """
 
     def __init__(self):
@@ -34,7 +35,7 @@ class Ledger:
         self.items_taken = 0
         self.items_delivered = 0
         self.items_lost = {}
-        for reason in (STOLEN, TOO_LARGE, MALFORMED, REFUSED):
+        for reason in (STOLEN, TOO_LARGE, MALFORMED, REFUSED, POISON):
             self.items_lost[reason] = [0] * PRIORITIES
 
     def delivered(self, at, length, tag):

@@ -296,13 +296,18 @@ class Sender:
     def received(self, packet_id, now):
         """PUBREC: the broker has `packet_id` of QoS 2, and waits for its PUBREL (S6).
 
-        True when that is in flight and `next` now gives the PUBREL. False when it is foreign or
-        comes again; the standard has it answered with PUBREL none the less.
+        True when that is in flight and `next` then gives the PUBREL. It may come before the message
+        has gone out again on a new connection. False when it is foreign or comes again; the
+        standard has it answered with PUBREL none the less.
         """
-        if self.state != WAITING or self.qos != 2 or packet_id != self.packet_id:
+        if self.qos != 2 or packet_id != self._session_id or self._received:
             self.strays += 1
             return False
-        self.state = RELEASE
+        if self.state == WAITING:
+            self.state = RELEASE
+        elif self.state >= CLEARING:
+            self.strays += 1
+            return False
         self._received = True
         self._closings = 0
         self._enough = self.max_retries

@@ -50,8 +50,8 @@ def test_L5_a_refusal_is_in_words_and_only_what_can_pass_is_tried_again_soon():
         (1, "protocol version refused", True),
         (2, "client identifier refused", True),
         (3, "server unavailable", False),
-        (4, "bad user name or password", True),
-        (5, "not authorized", True),
+        (4, "bad user name or password: see mqtt.user and mqtt.password", True),
+        (5, "not authorized: see mqtt.user, mqtt.password and the broker's rules for them", True),
         (6, "code 6", False),
         (255, "code 255", False),
     ):

@@ -32,6 +32,7 @@ def app(up=True, length=10):
         attempts=7,
         connects=5,
         losses=4,
+        left_ms=4200,
     )
     sender = Thing(
         state=3,
@@ -61,6 +62,7 @@ def app(up=True, length=10):
         running=True,
         uplink=uplink,
         opening=Thing(refused=set()),
+        config={"mqtt.port": 1883, "mqtt.tls": False},
         time_server=Thing(failing=""),
         sender=sender,
         queue=queue,
@@ -182,3 +184,27 @@ def test_health_fits_whatever_the_texts_are():
 
 def test_the_line_for_the_log():
     assert report.line(app()) == ("link up, intake 7/8, ring 10 %, held 8, delivered 0, dropped 1")
+
+
+def test_when_the_link_is_tried_again_is_told():
+    assert report.gauges(app(up=False))["link"]["next_try_s"] == 5
+    assert report.gauges(app())["link"]["next_try_s"] == 0
+
+
+def test_a_port_that_is_mostly_for_the_other_kind_of_connection_is_asked_about():
+    for port, tls, asked in (
+        (8883, False, "mqtt.tls"),
+        (1883, True, "mostly 8883"),
+        (8883, True, None),
+        (1883, False, None),
+        (2883, True, None),
+    ):
+        ill = app(up=False)
+        ill.uplink.connects = 0
+        ill.config["mqtt.port"], ill.config["mqtt.tls"] = port, tls
+        found = [text for text in report.troubles(ill, 0) if "mqtt.port" in text]
+        assert len(found) == bool(asked) and (not asked or asked in found[0])
+    ill.config["mqtt.tls"] = False
+    ill.config["mqtt.port"] = 8883
+    ill.uplink.connects = 1
+    assert not [text for text in report.troubles(ill, 0) if "mqtt.port" in text]

@@ -24,6 +24,7 @@ def gauges(**changes):
             "broker": "192.0.2.10:1883",
             "for_s": 61,
             "reason": "the broker at 192.0.2.10:1883 closed the connection",
+            "next_try_s": 0,
             "network": "wifi barn up, 192.0.2.7",
             "attempts": 17,
             "connects": 13,
@@ -141,6 +142,7 @@ def test_link_up_and_down():
     assert texts[0].startswith("DOWN for")
     assert texts[1].startswith("because the broker at")
     assert texts[3] == "9 acknowledgements of nothing in flight"
+    assert line("link", link=dict(down, next_try_s=63))[2] == "next try in 1 min 3 s"
 
 
 def test_in_flight():

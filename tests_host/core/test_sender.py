@@ -278,6 +278,40 @@ def test_S6_after_PUBREC_a_kept_session_gets_PUBREL_and_no_second_PUBLISH():
         assert line.sent() == (b"critical", 2, False)
 
 
+def test_S6_a_PUBREC_that_comes_before_the_message_goes_again_counts():
+    for early in (True, False):
+        line = twice_in_flight()
+        sender = line.sender
+        sender.disconnected()
+        if early:
+            assert sender.received(1, 0) and not sender.received(1, 0)
+            assert not sender.next(0)
+        sender.connected(True, 0)
+        if not early:
+            assert sender.received(1, 0)
+        assert sender.next(0) and sender.release and sender.packet_id == 1
+        assert sender.completed(1, 0)
+        assert (sender.delivered, sender.resent) == (1, 0)
+    line = twice_in_flight()
+    line.sender.disconnected()
+    assert not line.sender.received(2, 0)
+    assert line.sender.received(1, 0)
+    line.sender.connected(False, 0)
+    assert line.sent() == (b"a", 2, False)
+    assert line.sender.received(2, 0)
+
+
+def test_S6_a_PUBREC_for_a_message_that_is_leaving_is_foreign():
+    line = twice_in_flight()
+    sender = line.sender
+    sender.disconnected()
+    sender.connected(True, 0)
+    assert sender.next(0) and sender.dup
+    assert not sender.received(1, 0)
+    sender.left(0)
+    assert sender.received(1, 0)
+
+
 def test_S6_after_PUBREC_a_new_session_gets_the_message_anew():
     line = twice_in_flight()
     assert line.sender.received(1, 0) and line.sender.next(0)

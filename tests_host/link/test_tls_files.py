@@ -43,15 +43,15 @@ def test_files_that_are_no_good_are_named_with_their_key(paper):
     other = paper.path("other.key", trustme.CA().issue_cert("x@y.z").private_key_pem.bytes())
     assert refused(ca, pem, key) == ""
     for args, words in (
-        ((missing,), f"mqtt.ca_file {missing}: cannot be read: [Errno 2] ENOENT"),
+        ((missing,), f"mqtt.ca_file {missing}: there is no such file on the board"),
         ((folder,), f"mqtt.ca_file {folder}: cannot be read: [Errno 21] EISDIR"),
         ((empty,), f"mqtt.ca_file {empty}: is empty"),
         ((junk,), f"mqtt.ca_file {junk}: invalid cert: damaged, neither PEM nor DER, or of a kind"),
         ((cut,), f"mqtt.ca_file {cut}: is damaged or cut short"),
         ((torn,), f"mqtt.ca_file {torn}: is damaged or cut short"),
         ((key,), f"mqtt.ca_file {key}: holds no CERTIFICATE"),
-        ((ca, missing, key), f"mqtt.cert_file {missing}: cannot be read"),
-        ((ca, pem, missing), f"mqtt.key_file {missing}: cannot be read"),
+        ((ca, missing, key), f"mqtt.cert_file {missing}: there is no such file"),
+        ((ca, pem, missing), f"mqtt.key_file {missing}: there is no such file"),
         ((ca, pem, pem), f"mqtt.key_file {pem}: holds no PRIVATE KEY"),
         ((ca, pem, locked), f"mqtt.key_file {locked}: a key without a passphrase expected"),
         ((ca, pem, junk), f"mqtt.cert_file {pem} with key {junk}: invalid key: damaged, "),
