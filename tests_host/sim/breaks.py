@@ -135,7 +135,7 @@ def uncleared(app):
 
     def broken(present, now):
         connected(present, now)
-        app.sender._doubtful = 0
+        app.sender._ids.trust()
 
     app.sender.connected = broken
 
@@ -166,7 +166,8 @@ def watchdog_asleep(app):
 
 def no_pings(app):
     """A quiet link is neither kept alive nor looked at."""
-    app.link._half_ms = 0
+    assert app.link._silence._half_ms is not None
+    app.link._silence._half_ms = 0
 
 
 def old_opening(app):
@@ -258,7 +259,8 @@ def pace_ignored(app):
     following = app.sender.next
 
     def broken(now):
-        app.sender._due = now
+        if app.sender.pacer:
+            app.sender.pacer.begin(now)
         return following(now)
 
     app.sender.next = broken

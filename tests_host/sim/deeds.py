@@ -228,7 +228,7 @@ class Deeds:
 
     def do_ids(self, last):
         """The packet ids go on behind this one."""
-        self.app.sender._last_id = last
+        self.app.sender._ids.coming = last % 65535 + 1
 
     def do_wait(self, ms):
         self.pass_time(ms)
