@@ -32,6 +32,8 @@ COMMANDS = {
 }
 
 app = typer.Typer(help="millpond's tools for the host.", no_args_is_help=True, add_completion=False)
+# A value such as -5 is no option, but one for the board to judge.
+_NEGATIVE = {"command": {"ignore_unknown_options": True}}
 _PASS_ALL = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 
@@ -40,7 +42,9 @@ def _register(name: str, module: str, help_line: str) -> None:
     def run(context: typer.Context) -> None:
         command = typer.Typer(add_completion=False)
         try:
-            command.command()(importlib.import_module(module).command)
+            command.command(context_settings=_NEGATIVE.get(name, {}))(
+                importlib.import_module(module).command
+            )
         except ModuleNotFoundError as error:
             sys.exit(_NO_ENVIRONMENT.format(error.name))
         command(args=context.args, prog_name=f"python -m tools {name}")

@@ -15,7 +15,14 @@ import typer
 from rich.console import Console
 
 from tools import shown
-from tools.subscriber import Refused, Subscriber
+from tools.subscriber import (
+    CaOption,
+    InsecureOption,
+    Refused,
+    Subscriber,
+    TlsOption,
+    tls_context,
+)
 
 _TICK_S = 0.1
 
@@ -93,6 +100,9 @@ def command(
     password: Annotated[
         str, typer.Option(help="Password at the broker", envvar="MILLPOND_PASSWORD")
     ] = "",
+    ca: CaOption = "",
+    tls: TlsOption = False,
+    insecure: InsecureOption = False,
     seconds: Annotated[float, typer.Option(min=0.1, help="Wait so long for the reply")] = 15,
 ) -> None:
     """Give a board a command, wait for its reply and print it.
@@ -102,7 +112,9 @@ def command(
     try:
         where = _part("prefix", prefix, "+#"), _part("device", device, "+#/")
         exchange = Exchange(*where, fields_of(op, key, value, save))
-        subscriber = Subscriber(host, port, exchange.topics(), user, password, say=_say)
+        context = tls_context(ca, tls, insecure)
+        topics = exchange.topics()
+        subscriber = Subscriber(host, port, topics, user, password, say=_say, tls=context)
         with subscriber:
             result = exchange.run(subscriber, seconds)
         # Its texts come from outside; dumps escapes what would end one.

@@ -63,7 +63,8 @@ def command(
     try:
         known = parse_tags(tags.read_bytes()) if tags else {}
     except (OSError, ValueError) as error:
-        raise shown.failure("decode", f"{tags}: {error}") from None
+        why = f"not a tags message: {error}" if isinstance(error, ValueError) else error.strerror
+        raise shown.failure("decode", f"{tags}: {why}") from None
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         typer.echo(describe(read_payload(data), known))

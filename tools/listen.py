@@ -18,7 +18,14 @@ from rich.live import Live
 from tools import shown
 from tools.listen_view import View
 from tools.records import Decoder
-from tools.subscriber import Refused, Subscriber
+from tools.subscriber import (
+    CaOption,
+    InsecureOption,
+    Refused,
+    Subscriber,
+    TlsOption,
+    tls_context,
+)
 
 _TICK_S = 0.25
 _STDOUT = "-"
@@ -55,6 +62,7 @@ class _Screen:
 
     def __init__(self, view: View, console: Console):
         self._view = view
+        view.news = "connecting"
         self._live = Live(
             get_renderable=lambda: view.table(time.time(), console.height - 1),
             console=console,
@@ -71,6 +79,7 @@ class _Screen:
         self._live.stop()
 
     def say(self, text: str) -> None:
+        self._view.news = text
         self._live.console.print(text, markup=False, highlight=False)
 
     def show(self, records: list[dict]) -> None:
@@ -89,6 +98,9 @@ def command(
     password: Annotated[
         str, typer.Option(help="Password at the broker", envvar="MILLPOND_PASSWORD")
     ] = "",
+    ca: CaOption = "",
+    tls: TlsOption = False,
+    insecure: InsecureOption = False,
     jsonl: Annotated[
         str, typer.Option(help="Append records as JSON lines to this file; - is stdout")
     ] = "",
@@ -106,7 +118,10 @@ def command(
     on_screen = console.is_terminal and jsonl != _STDOUT
     out = _Screen(view, console) if on_screen else _Lines(view, quiet=jsonl == _STDOUT)
     try:
-        subscriber = Subscriber(host, port, [_topic(prefix)], user, password, say=out.say)
+        context = tls_context(ca, tls, insecure)
+        subscriber = Subscriber(
+            host, port, [_topic(prefix)], user, password, say=out.say, tls=context
+        )
     except ValueError as error:
         raise shown.failure("listen", str(error)) from None
     with contextlib.ExitStack() as stack:

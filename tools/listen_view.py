@@ -39,11 +39,15 @@ class _Device:
 
 
 class View:
-    """Totals and last values of every device seen. `tags`: a Decoder's, as they are announced."""
+    """Totals and last values of every device seen. `tags`: a Decoder's, as they are announced.
+
+    `news`: the connection's last, shown while nothing has come.
+    """
 
     def __init__(self, tags: Mapping[str, Mapping[int, Tag]] | None = None):
         self.readings = 0
         self.malformed = 0
+        self.news = ""
         self._tags = tags if tags is not None else {}
         self._devices: dict[str, _Device] = {}
         self._rate = Rate()
@@ -85,7 +89,8 @@ class View:
         for name, rows in zip(fitting, shares, strict=True):
             parts += self._device_lines(name, rows, now)
         if not parts:
-            parts = [Text("nothing received yet", style="dim")]
+            news = f": {self.news}" if self.news else ""
+            parts = [_one_line(f"nothing received yet{news}", "dim")]
         parts += [_one_line(notice, "yellow") for notice in notices]
         more = len(names) - len(fitting)
         total = self.summary() + f", {self._rate.text(now)}"

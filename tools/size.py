@@ -77,7 +77,9 @@ def command(
     period: Annotated[float, typer.Option(help="Period of a tag's readings, s")] = 60,
     buffer: Annotated[str, typer.Option(help="Buffer (ring.bytes): 2MB, 512K, ...")] = "2MB",
     encoding: Annotated[str, typer.Option(help="Form of the readings: f7, json")] = "f7",
-    page: Annotated[str, typer.Option(help="Page (ring.page_bytes): 4096, 8K, ...")] = "4096",
+    page: Annotated[str, typer.Option(help="Page (ring.page_bytes): 2048, 8K, ...")] = str(
+        sizing.DEFAULTS["ring.page_bytes"]
+    ),
     kind: Annotated[
         str, typer.Option(help="Kind of the readings: float32, int16, ...")
     ] = "float32",
@@ -110,6 +112,8 @@ def command(
             max_readings=max_readings,
             max_age_ms=max_age_ms,
         )
+        _check_buffer(plan.buffer)
+        _check_png(png)
         prices = _prices(cellular=price_cellular, satellite=price_satellite)
         line = (_not_negative("rtt", rtt), _not_negative("rate", rate))
         if png:
@@ -126,6 +130,18 @@ def command(
     Console().print(view(answers))
     if png:
         typer.echo(f"drawn: {png}")
+
+
+def _check_buffer(size: int) -> None:
+    """ValueError for more than a board's configuration takes."""
+    most = sizing.LIMITS["ring.bytes"][1]
+    if size > most:
+        raise ValueError(f"buffer {size}: ring.bytes of a board ends at {most} (4 MB)")
+
+
+def _check_png(path: Path | None) -> None:
+    if path and path.suffix.lower() != ".png":
+        raise ValueError(f"png {str(path)!r}: a name that ends in .png expected")
 
 
 def _prices(**given: str) -> dict[str, float]:

@@ -12,17 +12,29 @@ import contextlib
 import ipaddress
 import queue
 import re
+import ssl
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import paho.mqtt.client as mqtt
+import typer
 
 _RETRY_S = (1, 5)
 _KEEPALIVE_S = 30
+_SILENCE = "Keep alive timeout"  # in paho's words
 _NAME = re.compile(r"[\w-]+(\.[\w-]+)*\.?")
+
+
+CaOption = Annotated[
+    str, typer.Option(help="TLS: file of certificates of those who may sign the broker's")
+]
+TlsOption = Annotated[bool, typer.Option("--tls", help="TLS with this system's authorities")]
+InsecureOption = Annotated[
+    bool, typer.Option("--insecure", help="TLS to any broker, whatever its certificate")
+]
 
 
 class Message(NamedTuple):
@@ -53,6 +65,7 @@ class Subscriber:
         password: str = "",
         client_id: str = "",
         say: Callable[[str], None] = lambda _line: None,
+        tls: ssl.SSLContext | None = None,
     ):
         _check_host(host)
         self.where = f"{host}:{port}"
@@ -61,11 +74,15 @@ class Subscriber:
         self._topics = [(topic, 1) for topic in topics]
         self._say = say
         self._told = ""
+        self._answered = False  # whether the broker has answered to this connection's CONNECT
+        self._has_tls = tls is not None
         self._queue: queue.SimpleQueue[Message | Exception] = queue.SimpleQueue()
         self._client = mqtt.Client(
             mqtt.CallbackAPIVersion.VERSION2, client_id=client_id, clean_session=not client_id
         )
         self._client.reconnect_delay_set(*_RETRY_S)
+        if tls:
+            self._client.tls_set_context(tls)
         if user:
             self._client.username_pw_set(user, password or None)
         self._client.on_connect = self._on_connect
@@ -118,6 +135,7 @@ class Subscriber:
             self._say(line)
 
     def _on_connect(self, client, _userdata, _flags, reason, _properties) -> None:
+        self._answered = True
         if reason.is_failure:
             self._queue.put(Refused(f"the broker at {self.where} refuses: {reason}"))
             client.disconnect()
@@ -133,11 +151,24 @@ class Subscriber:
         self._tell(f"connected to {self.where}")
 
     def _on_connect_fail(self, _client, _userdata) -> None:
-        self._tell(f"no broker at {self.where} ({_in_words(sys.exc_info()[1])}); trying again")
+        error = sys.exc_info()[1]
+        what = "TLS fails with the broker" if isinstance(error, ssl.SSLError) else "no broker"
+        self._tell(f"{what} at {self.where} ({_in_words(error)}); trying again")
 
     def _on_disconnect(self, _client, _userdata, _flags, reason, _properties) -> None:
-        if self.subscribed.is_set() and reason.is_failure:
+        answered, self._answered = self._answered, False
+        if not reason.is_failure:
+            return
+        if answered and self.subscribed.is_set():
             self._tell(f"connection to {self.where} lost ({reason}); trying again")
+        if not answered:
+            self._tell(f"{self.where}: {self._unanswered(str(reason))}; trying again")
+
+    def _unanswered(self, reason: str) -> str:
+        if reason == _SILENCE:
+            return "the broker does not answer"
+        hint = "" if self._has_tls else ": does it want TLS (--ca)?"
+        return f"closed by the broker{hint}"
 
     def _on_message(self, _client, _userdata, message) -> None:
         self._queue.put(Message(message.topic, message.payload, time.time(), bool(message.retain)))
@@ -159,5 +190,22 @@ def _check_host(host: str) -> None:
     raise ValueError(f"host {host!r}: the name or the address of a broker expected")
 
 
+def tls_context(ca: str, tls: bool, insecure: bool) -> ssl.SSLContext | None:
+    """What the options ask for, None for no TLS; ValueError naming the file that is of no use."""
+    if not (ca or tls or insecure):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=ca or None)
+    except OSError as error:
+        why = "no certificates (PEM)" if isinstance(error, ssl.SSLError) else error.strerror
+        raise ValueError(f"{ca}: {why}") from None
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
 def _in_words(error: BaseException | None) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return error.verify_message
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

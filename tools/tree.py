@@ -95,6 +95,7 @@ def install(tree: Path, root: Path) -> Plan:
     ours = parse(manifest.read_bytes()) if manifest.exists() else {}
     files = [path for path in of_interest(wanted, ours) if (root / path).is_file()]
     todo = plan(wanted, ours, {path: digest(root / path) for path in files})
+    manifest.write_bytes(dump(ours | wanted))  # what is cut short is known to be ours
     for path in todo.remove:
         (root / path).unlink()
     for folder in reversed(folders(todo.remove)):

@@ -13,9 +13,9 @@ import time
 import pytest
 
 from tools import __main__ as command_line
-from tools import ports
+from tools import ports, tree
 from tools.build import PROJECT
-from tools.vboard import make_flash
+from tools.vboard import flash, make_flash
 
 VBOARD = """
 import sys
@@ -129,6 +129,56 @@ def test_second_vboard_with_one_flash_fails_at_once_and_another_flash_is_fine(
     third.process.send_signal(signal.SIGINT)
     assert third.process.wait(10) == 0
     assert ports.virtual_board() == port
+
+
+@pytest.mark.parametrize(
+    "root", [PROJECT, PROJECT.parent, PROJECT / "lib", PROJECT / "firmware" / "new"]
+)
+def test_vboard_never_takes_sources_for_a_flash(root):
+    assert "sources" in flash.reason_against(root)
+
+
+def test_vboard_takes_a_copy_of_the_sources_for_none_even_once_deployed_to(tmp_path):
+    for name in ("pyproject.toml", "deployed.json"):
+        (tmp_path / name).write_text("{}")
+    assert "sources" in flash.reason_against(tmp_path)
+
+
+def test_vboard_takes_what_is_empty_new_or_was_a_flash(tmp_path):
+    assert flash.reason_against(tmp_path / "new") == flash.reason_against(tmp_path) == ""
+    (tmp_path / "config.json").write_text(CONFIG)
+    assert flash.reason_against(tmp_path) == ""
+    (tmp_path / "main.py").write_text("mine")
+    assert flash.reason_against(tmp_path).startswith("it is not empty (main.py)")
+    assert flash.reason_against(tmp_path / "main.py") == "it is not a directory"
+    (tmp_path / "deployed.json").write_text("{}")
+    assert flash.reason_against(tmp_path) == ""
+
+
+def test_vboard_leaves_a_folder_with_a_main_of_ones_own_as_it_is(terminal, tmp_path):
+    root = tmp_path / "mine"
+    root.mkdir()
+    (root / "main.py").write_text("mine")
+    board = terminal("-c", VBOARD, str(root), str(tmp_path / "port"))
+    board.wait_for("make vboard ROOT=DIR")
+    assert board.process.wait(20) == 1
+    assert [path.name for path in root.iterdir()] == ["main.py"]
+    assert (root / "main.py").read_text() == "mine"
+
+
+def test_a_flash_filled_in_part_is_known_to_be_one(tmp_path, monkeypatch):
+    built, root = tmp_path / "built", tmp_path / "flash"
+    built.mkdir()
+    (built / "main.py").write_text("ours")
+
+    def cut_short(_path):
+        raise OSError("no space")
+
+    monkeypatch.setattr(tree.Path, "read_bytes", cut_short)
+    monkeypatch.setattr(tree, "digest", lambda _path: "0")
+    with pytest.raises(OSError, match="no space"):
+        tree.install(built, root)
+    assert flash.reason_against(root) == ""
 
 
 def test_vboard_does_not_show_what_a_deploy_says_to_the_board(terminal, tmp_path, monkeypatch):

@@ -62,6 +62,13 @@ def done(result):
     return lambda fields: [json.dumps({"id": fields["id"], "ok": True, "result": result})]
 
 
+def test_a_negative_value_is_left_to_the_board(broker):
+    with device(broker, "mill", done({})) as commands:
+        out = run(broker.port, "mill", "set", "batch.max_age_ms", "-5")
+    assert out.returncode == 0, out.stderr
+    assert commands[0]["value"] == -5
+
+
 def test_set_is_sent_and_its_reply_printed(broker):
     with device(broker, "mill", done({"key": "k", "value": 1000})) as commands:
         out = run(broker.port, "mill", "set", "batch.max_age_ms", "1000", "--save")

@@ -35,7 +35,8 @@ def shown(text, size):
     ],
 )
 def test_raw_repl_sessions_are_one_line_and_the_rest_is_shown(text, wanted, size):
-    assert shown(text, size) == wanted.replace("\r", "")
+    got = shown(text, size).replace(" - there, by make repl; here Ctrl-C switches it off", "")
+    assert got == wanted.replace("\r", "")
 
 
 def test_prompt_without_line_end_is_shown_at_once():
@@ -87,6 +88,29 @@ def test_banner_does_not_ask_for_a_broker_that_answers_or_has_a_name(tmp_path, m
 def test_banner_leaves_a_wrong_configuration_to_the_board(tmp_path, text):
     (tmp_path / "config.json").write_text(text)
     assert "broker" not in banners.banner("/dev/pts/0", tmp_path, True)
+
+
+def test_the_programs_keys_are_said_to_be_those_of_its_repl():
+    said = "millpond runs; s shows its status, Ctrl-C stops it and leads to the REPL\r\n"
+    assert shown(said, 7).endswith("REPL - there, by make repl; here Ctrl-C switches it off\n")
+
+
+def test_banner_repeats_no_wrong_port_as_advice(tmp_path):
+    text = '{"mqtt": {"host": "127.0.0.1", "port": 188300}}'
+    (tmp_path / "config.json").write_text(text)
+    assert "188300" not in banners.banner("/dev/pts/0", tmp_path, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "option"),
+    [({"ca_file": "ca.pem"}, "--ca {}/ca.pem"), ({"tls_verify": False}, "--insecure")],
+)
+def test_banner_names_what_tls_asks_of_listen_and_no_plain_broker(tmp_path, more, option):
+    mqtt = {"host": "127.0.0.1", "port": free_port(), "tls": True, **more}
+    (tmp_path / "config.json").write_text(json.dumps({"mqtt": mqtt}))
+    text = banners.banner("/dev/pts/0", tmp_path, True)
+    assert f"listen --port {mqtt['port']} {option.format(tmp_path)}" in text
+    assert "mosquitto -p" not in text
 
 
 @pytest.mark.parametrize("text", ["32K", "512k", "2M", "600000"])

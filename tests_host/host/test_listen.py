@@ -20,6 +20,7 @@ import pytest
 from rich.console import Console
 
 from tests_host.host.payloads import NOW, announcement, one_of_each, payload
+from tests_host.link.tls_kit import Paper, good
 from tools import shown
 from tools._core import ROOT
 from tools.broker import MOSQUITTO, Broker
@@ -307,6 +308,33 @@ def test_a_persistent_subscriber_gets_what_came_while_it_was_away(tmp_path):
         client.loop_stop()
 
 
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory):
+    """A broker that speaks TLS on `port`, and its certificates."""
+    paper = Paper(tmp_path_factory.mktemp("paper"))
+    with good(paper, free_port()) as made:
+        yield made, paper
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--ca", "ca.pem"], "connected to 127.0.0.1"),
+        (["--insecure"], "connected to 127.0.0.1"),
+        (["--ca", "other_ca.pem"], "TLS fails with the broker at 127.0.0.1"),
+        (["--tls"], "TLS fails with the broker at 127.0.0.1"),
+        ([], "closed by the broker: does it want TLS (--ca)?; trying again"),
+        (["--ca", "none.pem"], "none.pem: No such file"),
+        (["--ca", "client.key"], "client.key: no certificates (PEM)"),
+    ],
+)
+def test_a_broker_with_tls_is_listened_to_or_it_is_said_why_not(secured, options, said):
+    broker, paper = secured
+    words = [paper.path(word) if "." in word else word for word in options]
+    with Listener(broker.port, *words) as listener:
+        listener.wait(said)
+
+
 # -- the view ------------------------------------------------------------------------------------
 
 
@@ -323,6 +351,12 @@ def drawn(view, now, height=40, width=100):
     console = Console(width=width, file=io.StringIO())
     console.print(view.table(now, height))
     return console.file.getvalue()
+
+
+def test_view_of_nothing_says_why():
+    view = view_of()
+    view.news = "no broker at here:1"
+    assert "nothing received yet: no broker at here:1" in drawn(view, NOW)
 
 
 def test_view_shows_age_count_and_rate():

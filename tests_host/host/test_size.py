@@ -101,8 +101,9 @@ def test_what_is_no_value_is_named(kind, text):
     ("arguments", "line"),
     [
         (("--buffer", "2XB"), "size: buffer '2XB': a size expected, such as"),
-        (("--buffer", "12287"), "size: buffer 12287: 12288 to 268431359 bytes in 3 to 65534 pages"),
-        (("--buffer", "1GiB"), "size: buffer 1073741824: 12288 to 268431359 bytes"),
+        (("--buffer", "6143"), "size: buffer 6143: 6144 to 134215679 bytes in 3 to 65534 pages"),
+        (("--buffer", "8MB"), "size: buffer 8388608: ring.bytes of a board ends at 4194304 (4 MB)"),
+        (("--png", "x.txt"), "size: png 'x.txt': a name that ends in .png expected"),
         (("--page", "63"), "size: page 63: 64 to 65536 bytes expected"),
         (("--tags", "0"), "size: tags 0: 1 to 65535 expected"),
         (("--period", "0"), "size: period 0: 10 to 86400000 ms expected"),
@@ -121,7 +122,7 @@ def test_what_is_no_value_is_named(kind, text):
 )
 def test_an_error_is_one_line_with_the_value_and_the_limit(arguments, line, tmp_path):
     png = tmp_path / "chart.png"
-    code, out, error = run(*arguments, "--png", png)
+    code, out, error = run("--png", png, *arguments)
     assert (code, out) == (1, "")
     assert error.startswith(line) and error.count("\n") == 1
     assert not png.exists()
@@ -134,9 +135,9 @@ def test_size_is_a_command_of_the_tools():
 # -- what is shown -------------------------------------------------------------------------------
 
 
-def test_without_options_it_is_the_seeds_case():
+def test_without_options_it_is_the_seeds_case_in_the_boards_pages():
     assert asked() == asked(
-        *("--tags", 200, "--period", 60, "--buffer", "2MB", "--encoding", "f7", "--page", 4096)
+        *("--tags", 200, "--period", 60, "--buffer", "2MB", "--encoding", "f7", "--page", 2048)
     )
 
 
@@ -145,7 +146,7 @@ def test_without_options_it_is_the_seeds_case():
     [("f7", 229646, 19.13, 19.2), ("json", 49066, 4.08, 3.8)],
 )
 def test_the_answer_for_a_machine(encoding, readings, hours, its_hours):
-    found = asked("--encoding", encoding)
+    found = asked("--encoding", encoding, "--page", 4096)
     assert found["readings"] == readings and found["pages"] == 512
     assert found["retention_h"] == pytest.approx(hours, abs=0.005)
     assert found["seed"]["its_case_h"] == its_hours
@@ -182,25 +183,29 @@ def test_options_reach_the_calculation():
 
 
 def test_a_backlog_is_timed_by_round_trip_and_rate():
-    assert asked("--rtt", 250)["drain_s"] == pytest.approx(128)
-    found = asked("--rate", 1000)
+    assert asked("--rtt", 250, "--page", 4096)["drain_s"] == pytest.approx(128)
+    found = asked("--rate", 1000, "--page", 4096)
     # 512 PUBLISHes of about 4,087 bytes, with 31 bytes of MQTT and 3 segments each.
     assert found["drain_s"] == pytest.approx(512 * 8 * (4087 + 31 + 120) / 1e6, rel=0.001)
     assert "then sent in" in run("--rtt", 250)[1]
     assert "then sent in" not in run()[1]
 
 
+def test_the_page_is_the_boards_unless_another_is_asked_for():
+    assert asked()["page_bytes"] == 2048
+
+
 def test_what_a_board_does_not_take_is_noted():
-    notes = asked("--buffer", "16MB", "--page", 1024)["notes"]
+    notes = asked("--buffer", "4KB", "--page", 1024)["notes"]
     assert notes == [
-        "A board's config.json takes ring.bytes of 6144 to 4194304, not 16777216.",
+        "A board's config.json takes ring.bytes of 6144 to 4194304, not 4096.",
         "A board's config.json takes ring.page_bytes of 2048 to 65536, not 1024.",
     ]
-    assert notes[0] in run("--buffer", "16MB", "--page", 1024)[1].replace("\n  ", " ")
+    assert notes[0] in run("--buffer", "4KB", "--page", 1024)[1].replace("\n  ", " ")
 
 
 def test_a_person_reads_both_encodings_the_seeds_figures_and_why():
-    out = run()[1]
+    out = run("--page", 4096)[1]
     rows = {line[:38].strip(): line[38:].split() for line in out.splitlines()}
     assert rows["retention"] == ["19.13", "h", "4.083", "h"]
     assert rows["readings held"] == ["229,646", "49,066"]
@@ -215,7 +220,7 @@ def test_a_person_reads_both_encodings_the_seeds_figures_and_why():
 
 
 def test_the_encoding_asked_for_stands_first():
-    out = run("--encoding", "json")[1]
+    out = run("--encoding", "json", "--page", 4096)[1]
     assert "as JSON in 2 MB: 4.08 h" in out
     head = next(line.split() for line in out.splitlines() if "0xF7" in line)
     assert head == ["JSON", "0xF7"]

@@ -1,15 +1,17 @@
 """What `vboard` says at its start: how to reach the board, and where the board's broker is."""
 
 import ipaddress
-import json
 import shlex
 from pathlib import Path
 
+from firmware import config as rules
+from firmware import strict_json
 from tools.broker import mosquitto_path
 from tools.loopback import accepts
 from tools.vboard.flash import CONFIG
 
 _LISTEN = ".venv/bin/python -m tools listen"
+_KEYS = "Ctrl-C here switches the board off; keys reach its program in make repl only."
 _DEFAULTS = {"host": "127.0.0.1", "port": 1883, "prefix": "millpond"}
 
 
@@ -24,14 +26,12 @@ def banner(port: str, root: Path, found_by_itself: bool) -> str:
         (f"make repl{named}", "its REPL (Ctrl-] leaves)"),
         (f"mpremote connect {port} resume repl", "the same"),
     ]
-    mqtt = _mqtt(root / CONFIG)
+    mqtt = _mqtt(root)
     broker = []
     if mqtt:
         rows.append((_listen_command(mqtt), "what arrives at its broker"))
         broker = _broker_lines(mqtt)
-    return "\n".join(
-        [f"virtual board at {port}", *aligned(rows), *broker, "Ctrl-C here switches it off."]
-    )
+    return "\n".join([f"virtual board at {port}", *aligned(rows), *broker, _KEYS])
 
 
 def aligned(rows: list[tuple[str, str]]) -> list[str]:
@@ -46,14 +46,14 @@ def aligned(rows: list[tuple[str, str]]) -> list[str]:
     return lines
 
 
-def _mqtt(config: Path) -> dict | None:
-    """Where the configuration says the broker is; None when it does not, as the board will say."""
+def _mqtt(root: Path) -> dict | None:
+    """The configuration's [mqtt] by name; None when it is not in order, as the board will say."""
     try:
-        given = json.loads(config.read_text())["mqtt"]
-        mqtt = {key: given.get(key, default) for key, default in _DEFAULTS.items()}
-        return {**mqtt, "port": int(mqtt["port"])} if given.get("host") else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        config = rules.check(strict_json.parse((root / CONFIG).read_bytes()))
+    except (OSError, ValueError, rules.ConfigError):
         return None
+    keys = [row[0] for row in rules.TABLE if row[0].startswith("mqtt.")]
+    return {key.partition(".")[2]: config[key] for key in keys} | {"root": root}
 
 
 def _listen_command(mqtt: dict) -> str:
@@ -62,7 +62,16 @@ def _listen_command(mqtt: dict) -> str:
         for key, default in _DEFAULTS.items()
         if mqtt[key] != default
     ]
-    return " ".join([_LISTEN, *options])
+    return " ".join([_LISTEN, *options, *_tls_options(mqtt)])
+
+
+def _tls_options(mqtt: dict) -> list[str]:
+    """What a host's tool needs to follow the board to its broker; the files are in its flash."""
+    if not mqtt["tls"]:
+        return []
+    if not mqtt["tls_verify"]:
+        return ["--insecure"]
+    return [f"--ca {shlex.quote(str(mqtt['root'] / mqtt['ca_file'].lstrip('/')))}"]
 
 
 def _broker_lines(mqtt: dict) -> list[str]:
@@ -71,7 +80,11 @@ def _broker_lines(mqtt: dict) -> list[str]:
     if not _is_address(mqtt["host"]) or accepts(mqtt["port"], mqtt["host"]):
         return lines
     lines.append("No broker answers there.")
-    if ipaddress.ip_address(mqtt["host"]).is_loopback and (mosquitto := mosquitto_path()):
+    if (
+        ipaddress.ip_address(mqtt["host"]).is_loopback
+        and not mqtt["tls"]
+        and (mosquitto := mosquitto_path())
+    ):
         lines[-1] += f" Start one elsewhere: {mosquitto} -p {mqtt['port']}"
     return lines
 

@@ -21,7 +21,7 @@ from tools.build import PROJECT, BuildError
 from tools.claim import Claim, Taken
 from tools.vboard.banner import banner
 from tools.vboard.board import HEAP, VirtualBoard, VirtualBoardError
-from tools.vboard.flash import configuration, make_flash
+from tools.vboard.flash import configuration, make_flash, reason_against
 from tools.vboard.foreground import Foreground
 
 FLASH = PROJECT / "build" / "vboard"
@@ -71,6 +71,11 @@ def _run(board: VirtualBoard, quiet: bool) -> None:
 
 
 def _start_and_run(root: Path, config: Path | None, source: bool, heap: str, quiet: bool) -> None:
+    if reason := reason_against(root):
+        raise VirtualBoardError(
+            f"{root}: a board's flash is written over, and {reason};"
+            " give a directory that is empty or new: --root DIR (make vboard ROOT=DIR)"
+        )
     with ExitStack() as stack:
         flash, found = _claims(stack, root)
         text = configuration(root, config)

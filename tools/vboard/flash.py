@@ -1,4 +1,8 @@
-"""The directory that is a virtual board's flash: the build in it, and a configuration."""
+"""The directory that is a virtual board's flash: the build in it, and a configuration.
+
+A deploy writes over what it finds and removes what would be imported in its place, so that a
+directory a person named by mistake is refused before anything is written: `reason_against`.
+"""
 
 import json
 from pathlib import Path
@@ -7,6 +11,8 @@ from tools import tree
 from tools.build import BOARD, EXAMPLE, PROJECT, build
 
 CONFIG = "config.json"
+_OURS = tuple(PROJECT / name for name in ("firmware", "lib", "tools", "tests_host", "docs", ".git"))
+_SOURCE_MARKS = (".git", "pyproject.toml")
 
 
 def make_flash(
@@ -18,6 +24,29 @@ def make_flash(
     if config is not None:
         (root / CONFIG).write_text(config)
     return root
+
+
+def reason_against(root: Path) -> str:
+    """Why the directory may not become a flash, or an empty text.
+
+    It may where it is not there yet, is empty but for a config.json, or has been a flash before
+    (tree.MANIFEST is in it); never where it is, holds or lies in sources.
+    """
+    root = root.resolve()
+    if root.exists() and not root.is_dir():
+        return "it is not a directory"
+    if PROJECT.is_relative_to(root):
+        return "millpond's own sources lie in it"
+    if any((root / mark).exists() for mark in _SOURCE_MARKS):
+        return "it holds sources"
+    if any(root.is_relative_to(ours) for ours in _OURS):
+        return "it is one of the folders of millpond's own sources"
+    if not root.exists() or (root / tree.MANIFEST).is_file():
+        return ""
+    others = sorted(path.name for path in root.iterdir() if path.name != CONFIG)
+    if others:
+        return f"it is not empty ({others[0]}) and no virtual board's flash ({tree.MANIFEST})"
+    return ""
 
 
 def configuration(root: Path, given: Path | None) -> str | None:

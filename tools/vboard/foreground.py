@@ -9,6 +9,8 @@ import re
 
 _GREETING = "raw REPL; CTRL-B to exit"
 _ENDS = re.compile(r"[>OK]*(MicroPython \S+ on .*|rst: (power on|reset|watchdog)|millpond runs.*)$")
+_RUNS = "millpond runs;"
+_BUT = " - there, by make repl; here Ctrl-C switches it off"
 _INSTEAD = "(a tool is at the board's raw REPL)"
 
 
@@ -38,8 +40,13 @@ class Foreground:
         if self._hidden:
             end = _ENDS.match(line)
             self._hidden = end is None
-            return end[1] + "\n" if end else ""
+            return _with_note(end[1]) if end else ""
         if line == _GREETING:
             self._hidden = True
             return self._instead
-        return line[shown:] + "\n"
+        return line[shown:] + _with_note(line)[len(line) :]
+
+
+def _with_note(line: str) -> str:
+    """The line, and where the keys that it names are for a person who is not at its REPL."""
+    return line + (_BUT if line.startswith(_RUNS) else "") + "\n"
