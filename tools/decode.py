@@ -63,7 +63,8 @@ def command(
     try:
         known = parse_tags(tags.read_bytes()) if tags else {}
     except (OSError, ValueError) as error:
-        why = f"not a tags message: {error}" if isinstance(error, ValueError) else error.strerror
+        detail = "no text" if isinstance(error, UnicodeDecodeError) else error
+        why = error.strerror if isinstance(error, OSError) else f"not a tags message: {detail}"
         raise shown.failure("decode", f"{tags}: {why}") from None
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()

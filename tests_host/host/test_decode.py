@@ -282,3 +282,5 @@ def test_command_names_files_that_cannot_be_read(tmp_path):
     assert (code, "none: No such file" in err) == (1, True)
     code, _, err = run(stored(tmp_path, SEED), "--tags", stored(tmp_path, b"[]", "tags"))
     assert (code, "tags: not a tags message: a JSON object expected" in err) == (1, True)
+    code, _, err = run(stored(tmp_path, SEED), "--tags", stored(tmp_path, SEED, "tags"))
+    assert (code, "tags: not a tags message: no text" in err) == (1, True)
