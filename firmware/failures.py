@@ -15,6 +15,7 @@ from micropython import const
 from millpond.message import ProtocolError
 
 _EPIPE = const(32)  # the errno module of MicroPython lacks it
+_ENETUNREACH = (101, 114)  # so does it that of Linux and of the ESP32
 _CLOSED_BY_PEER = (errno.ECONNRESET, _EPIPE)
 _CLOSED = "the broker at {} closed the connection"
 _NO_ROUTE = "no route to {}"
@@ -25,9 +26,8 @@ _NETWORK = {
     _EPIPE: _CLOSED,
     errno.EHOSTUNREACH: _NO_ROUTE,
     errno.EACCES: "connections to {} are forbidden here",
-    # ENETUNREACH, which the errno module lacks: of Linux, and of the ESP32.
-    101: _NO_ROUTE,
-    114: _NO_ROUTE,
+    _ENETUNREACH[0]: _NO_ROUTE,
+    _ENETUNREACH[1]: _NO_ROUTE,
     errno.ETIMEDOUT: "no answer from {}",
     errno.ENOBUFS: "the send buffer is full: {} takes no data",
     errno.ENOTCONN: "the connection to {} is gone",
@@ -76,7 +76,14 @@ def in_words(error, where):
     text = _NETWORK.get(error.errno, _NO_ADDRESS if "addrinfo" in str(error) else None)
     if text:
         return text.format(where)
-    return "network error {}: {}".format(error.errno, errno.errorcode.get(error.errno, error))
+    return "network error {}: {}".format(error.errno, named(error))
+
+
+def named(error):
+    """An OSError by the name of its number, such as ETIMEDOUT; else as it is."""
+    if error.errno in _ENETUNREACH:
+        return "ENETUNREACH"
+    return errno.errorcode.get(error.errno, error)
 
 
 def is_closed_by_peer(error):

@@ -12,15 +12,13 @@ The port's own getaddrinfo waits for name servers with everything standing still
 addresses in numbers only. Each question has a random id, and a port of its own.
 """
 
-import errno
-
 from micropython import const
 
 from firmware import dns_wire
 from firmware.address import DNS_PORT, is_number, split
 from firmware.datagram import exchange
 from firmware.dial import sockaddr
-from firmware.failures import Unreachable
+from firmware.failures import Unreachable, named
 from millpond.message import ProtocolError
 
 _FIRST_ROUND = const(3)  # what part of the time it has at most
@@ -29,7 +27,6 @@ _MIN_TTL_S = const(30)
 _MAX_TTL_S = const(300)
 _OWN = {"localhost": "127.0.0.1"}
 _NOWHERE = "0.0.0.0"  # what a name server that blocks a host says
-_UNNAMED = {101: "ENETUNREACH", 114: "ENETUNREACH"}  # errno of Linux, and of the ESP32
 
 
 class Resolver:
@@ -105,9 +102,7 @@ class Resolver:
             except ProtocolError as error:
                 why = "name server {} answers nonsense: {}".format(server, error)
             except OSError as error:
-                number = error.errno or 0
-                name = errno.errorcode.get(number) or _UNNAMED.get(number, error)
-                why = "name server {} does not answer ({})".format(server, name)
+                why = "name server {} does not answer ({})".format(server, named(error))
             except ValueError as error:
                 raise Unreachable(str(error))
             else:

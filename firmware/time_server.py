@@ -11,15 +11,14 @@ between two questions.
 """
 
 import asyncio
-import errno
 
 from micropython import const
 
 from firmware.address import NTP_PORT, split
-from firmware.failures import Unreachable
+from firmware.failures import Unreachable, named
+from firmware.log import in_seconds
 from firmware.port_clock import date
 from firmware.sntp_wire import Unwelcome, is_for, query, read
-from firmware.supervisor import in_seconds
 from millpond.message import ProtocolError
 
 _ANSWER_MS = const(2000)
@@ -82,8 +81,8 @@ class TimeServer:
         except (ProtocolError, ValueError) as error:
             return self._failed("time server {}: {}".format(self._server, error))
         except OSError as error:
-            name = errno.errorcode.get(error.errno, error.errno)
-            return self._failed("time server {} does not answer ({})".format(self._server, name))
+            why = "time server {} does not answer ({})".format(self._server, named(error))
+            return self._failed(why)
         self._log.info("time of day: {}, says time server {}".format(date(unix), self._server))
         self.failing = ""
         self._retry_s = _MIN_S

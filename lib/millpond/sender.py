@@ -300,14 +300,12 @@ class Sender:
         has gone out again on a new connection. False when it is foreign or comes again; the
         standard has it answered with PUBREL none the less.
         """
-        if self.qos != 2 or packet_id != self._session_id or self._received:
+        is_ours = self.qos == 2 and packet_id == self._session_id
+        if not is_ours or self._received or self.state == LEAVING:
             self.strays += 1
             return False
         if self.state == WAITING:
             self.state = RELEASE
-        elif self.state >= CLEARING:
-            self.strays += 1
-            return False
         self._received = True
         self._closings = 0
         self._enough = self.max_retries

@@ -1,51 +1,24 @@
 """Names: looked up at a name server of the tests' own, which errs in every way (L1, L3)."""
 
-import contextlib
 import socket
-import threading
 import time
 
 import pytest
 from dnslib import CNAME, QTYPE, RCODE, RR, A, DNSRecord
 
-from tests_host.link.harness import WAIT_S, Rig
+from tests_host.link.datagrams import DatagramServer
+from tests_host.link.harness import Rig
 from tools.loopback import HOST
 
 NAME = "pond.test"
 SERVFAIL, NXDOMAIN, REFUSED = RCODE.SERVFAIL, RCODE.NXDOMAIN, RCODE.REFUSED
 
 
-class NameServer:
-    """Answers each query with the packets that `play(query)` gives, a DNSRecord, and counts."""
+class NameServer(DatagramServer):
+    """Its plays take a query as a DNSRecord."""
 
-    def __init__(self, play):
-        self.play = play
-        self.asked: list[str] = []
-        self._sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._sock.bind((HOST, 0))
-        self.name = "{}:{}".format(*self._sock.getsockname())
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_exc):
-        with contextlib.suppress(OSError):
-            self._sock.shutdown(socket.SHUT_RDWR)
-        self._sock.close()
-        self._thread.join(WAIT_S)
-
-    def _serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                data, who = self._sock.recvfrom(512)
-                if not data:
-                    return
-                query = DNSRecord.parse(data)
-                self.asked.append(str(query.q.qname))
-                for packet in self.play(query):
-                    self._sock.sendto(packet, who)
+    def answers(self, packet):
+        return self.play(DNSRecord.parse(packet))
 
 
 def address(query, *where, ttl=60):
@@ -96,7 +69,7 @@ def test_a_name_is_looked_up_and_messages_go(broker, judge):
         rig.order("put", n=3)
         rig.delivered(3)
         judge.has_all(3)
-        assert server.asked == [NAME + "."]
+        assert [str(DNSRecord.parse(asked).q.qname) for asked in server.asked] == [NAME + "."]
 
 
 @pytest.mark.parametrize(

@@ -229,21 +229,19 @@ def uncounted(app):
 
 def expired_uncounted(app):
     """What the ring drops because of its age is not counted."""
-    told = app.ledger.lost
-
-    def broken(at, length, tag, lane, reason):
-        if reason != "expired":
-            told(at, length, tag, lane, reason)
-
-    app.ledger.lost = broken
+    _uncounted_for(app, "expired")
 
 
 def poison_uncounted(app):
     """What is dropped as poison is not counted."""
+    _uncounted_for(app, "poison")
+
+
+def _uncounted_for(app, unheard):
     told = app.ledger.lost
 
     def broken(at, length, tag, lane, reason):
-        if reason != "poison":
+        if reason != unheard:
             told(at, length, tag, lane, reason)
 
     app.ledger.lost = broken
